@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.support.interrupted_switch import Point, Switching, points, switching_in
+from tests.lab.support.interrupted_switch import Point, Switching, chains, name, switching_in
 
 
 @pytest.fixture(scope="module")
@@ -13,9 +13,9 @@ def switching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
         yield made
 
 
-@pytest.mark.parametrize("point", points("the API server"), ids=str)
-def test_the_next_apply_finishes_an_interrupted_one(switching: Switching, point: Point) -> None:
-    switching.check_interrupted(point)
+@pytest.mark.parametrize("chain", chains("the API server"), ids=name)
+def test_the_next_apply_finishes_interrupted_ones(switching: Switching, chain: tuple[Point, ...]) -> None:
+    switching.check_interrupted(chain)
 
 
 def test_destroy_restores_every_target_after_all_interruptions(switching: Switching) -> None:

@@ -41,26 +41,37 @@ class Point(NamedTuple):
         return f"{self.victim} dies {self.when} {self.request} #{self.nth}"
 
 
-def points(victim: Victim) -> list[Point]:
-    """The points of an apply in order: its plan, the engine's refresh, the program's plan, then each target."""
-    found = []
-    if victim in ("modelyard", "the API server"):
-        found += [
-            Point(victim, "before", 1, "GET namespaces/kube-system by modelyard"),
-            Point(victim, "after", 1, f"PATCH deployments/{ROUTE} (dry run) by modelyard"),
-        ]
-    found += [
+def chains(victim: Victim) -> list[tuple[Point, ...]]:
+    """The points of an apply, in chains: an apply that is interrupted at one of a chain still comes to those after it.
+
+    First come the points of its plan, of the engine's refresh and of the program's plan, then those of each target.
+    """
+    starts = [
         Point(victim, "before", 1, f"GET deployments/{ROUTE} by pulumi-kubernetes"),
         Point(victim, "before", 2, "GET namespaces/kube-system by modelyard"),
     ]
-    for target in (ROUTE, RAY, CELERY):
-        # modelyard's plan makes two dry runs and the program's plan two; the fifth is right before the step.
-        found += [
+    if victim in ("modelyard", "the API server"):
+        starts = [
+            Point(victim, "before", 1, "GET namespaces/kube-system by modelyard"),
+            Point(victim, "after", 1, f"PATCH deployments/{ROUTE} (dry run) by modelyard"),
+            *starts,
+        ]
+    # modelyard's plan makes two dry runs and the program's plan two; the fifth is right before the step.
+    route, ray, celery = (
+        (
             Point(victim, "before", 5, f"PATCH deployments/{target} (dry run) by modelyard"),
             Point(victim, "before", 1, f"PATCH deployments/{target} by pulumi-kubernetes"),
             Point(victim, "after", 1, f"PATCH deployments/{target} by pulumi-kubernetes"),
-        ]
-    return [*found, Point(victim, "after", 1, "GET ml-platform/deployments (watch) by pulumi-kubernetes")]
+        )
+        for target in (ROUTE, RAY, CELERY)
+    )
+    waiting = Point(victim, "after", 1, "GET ml-platform/deployments (watch) by pulumi-kubernetes")
+    return [(*starts[:2], *route), (*starts[2:], *ray), celery, (waiting,)]
+
+
+def name(chain: tuple[Point, ...]) -> str:
+    """The id of a chain's test."""
+    return f"{chain[0]}, and {len(chain) - 1} more" if len(chain) > 1 else str(chain[0])
 
 
 class Switching:
@@ -144,16 +155,19 @@ class Switching:
         assert pids, f"{victim} does not run"
         send_signal(pids, signal.SIGKILL)
 
-    def check_interrupted(self, point: Point) -> None:
-        """Interrupts a switch at a point: it fails unless nothing is left to change, and the next apply finishes it."""
+    def check_interrupted(self, chain: tuple[Point, ...]) -> None:
+        """Interrupts a switch and its repetitions at the points of a chain: the next apply finishes it.
+
+        No interrupted apply may claim to be done while something is left to change.
+        """
         env = self.env
         self.flip()
-        LOG.info("%s", point)
-        code, said = self.interrupted(point)
-        LOG.info("ended with %d: %s", code, said)
-        assert "Traceback" not in said
-        left = env.plan().changed
-        assert code != 0 or left == (), f"claims to be done: {said}"
+        for point in chain:
+            LOG.info("%s", point)
+            code, said = self.interrupted(point)
+            LOG.info("ended with %d: %s", code, said)
+            assert "Traceback" not in said
+            assert code != 0 or env.plan().changed == (), f"claims to be done: {point}\n{said}"
         again = env.modelyard("apply", env.name, "--yes", check=False)
         assert again.returncode == 0, again.stdout + again.stderr
         self.done()
