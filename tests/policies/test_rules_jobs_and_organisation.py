@@ -139,4 +139,6 @@ def test_labels_are_checked_on_chosen_kinds(finds: Found) -> None:
 )
 def test_training_pods_roll_without_a_surge(finds: Found, strategy: str, count: int) -> None:
     text = WORKER.format(annotations="{}").replace("spec: {template:", f"spec: {{strategy: {strategy}, template:", 1)
-    assert len(finds("POL114", text)) == count
+    found = finds("POL114", text)
+    assert len(found) == count
+    assert all("the patches ray-worker and celery-training" in one.remedy for one in found)
