@@ -365,7 +365,7 @@ def _without_node(stack: Stack, where: Path, what: str, why: Unplaced, *, blocks
         "RES212",
         Severity.ERROR if blocks else Severity.WARNING,
         where,
-        f"{what} can never run: {why.summary}",
+        f"{what} has no room: {why.summary}",
         "request less, or add such nodes; waive this if another autoscaler adds them",
         detail=why.detail,
     )

@@ -315,7 +315,7 @@ def test_jobs_may_run_on_nodes_that_a_pool_can_add(dev: Any) -> None:
     assert reported(L40S._replace(types=("g6e.xlarge",))) == [nothing]
     # All workers of a gang must fit together.
     assert reported(L40S, workers=3) == [
-        "job train can never run: the nodes, with those that node pools may add, hold 2 of its 3 workers"
+        "job train has no room: the nodes, with those that node pools may add, hold 2 of its 3 workers"
     ]
     assert reported(L40S, L40S._replace(name="more"), workers=3) == []
 
