@@ -274,6 +274,14 @@ def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
         )
     ]
     assert [severity for severity, _ in reported(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
+    # A pool whose limit is below its smallest node adds none.
+    assert reported(8, L40S._replace(gpus=7, types=("g6e.48xlarge",))) == [
+        (
+            Severity.ERROR,
+            "node pool l40s may have 7 GPUs (its smallest node has 8), and the pods need 8 GPUs more: "
+            "raise gpus of the pool, or ask for fewer pods",
+        )
+    ]
     # One pod fills a node of the pool, and the limit allows three more nodes.
     (node, *_) = (one for one in possible_nodes((L40S,)) if one.name == "l40s/g6e.xlarge")
     grown = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, node._replace(name="new"))))
