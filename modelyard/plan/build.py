@@ -331,7 +331,7 @@ def _of_templates(stack: Stack, library: Library) -> Iterator[Finding]:
 
 
 def _growth(config: Config) -> tuple[Node, ...]:
-    """The nodes that may be added, one of each kind."""
+    """The nodes of node pools, one of each kind, even if the limit of their pool has no room for them."""
     if not config.node_pools:
         return ()
     from modelyard.plan.checks.nodepools import possible_nodes

@@ -38,7 +38,9 @@ def predict(
         return predicted, ()
     answered = answer.object.reveal()
     if answered is None:
-        return predicted, () if answer.refusal is None else (refused(name, _without_secrets(answer.refusal, applied)),)
+        if answer.refusal is None:
+            return predicted, ()
+        return predicted, (refused(name, _without_secrets(answer.refusal, applied), new=live is None),)
     after = settled(answered, live)
     if not _differences(schema, offline.object, after):
         return Prediction(after, answer.claims), ()
@@ -92,9 +94,9 @@ def _without_secrets(refusal: Refusal, applied: dict[str, Any]) -> Refusal:
     return refusal._replace(message=hidden_words(refusal.message, applied))
 
 
-def refused(name: str, refusal: Refusal) -> Finding:
-    """The finding that the API server would reject an apply."""
-    return _refused(name, refusal, *_REFUSED[refusal.why])
+def refused(name: str, refusal: Refusal, *, new: bool = False) -> Finding:
+    """The finding that the API server would reject an apply, which creates the object if it is new."""
+    return _refused(name, refusal, *(_UNCREATABLE if new and refusal.why == "rights" else _REFUSED[refusal.why]))
 
 
 def undeletable(name: str, refusal: Refusal) -> Finding:
@@ -124,6 +126,11 @@ _UNDELETABLE = {
     ),
     "invalid": ("the API server rejects the deletion of {name}", "correct what its message says, and plan again"),
 }
+
+_UNCREATABLE = (
+    "these credentials may not create {name}",
+    "ask for the rights to create and patch it; the dry run of an apply needs both too",
+)
 
 _REFUSED = {
     "rights": (

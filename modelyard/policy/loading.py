@@ -19,7 +19,7 @@ from typing import Any
 
 from modelyard.explanations import Explanation
 from modelyard.files import ReadError, list_folder, read_file
-from modelyard.findings import Finding, Severity, first
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.names import POLICIES_FOLDER
 from modelyard.policy.assertions import load_assertion
 from modelyard.policy.changes import changed_rules, codes_in, weaker
@@ -282,11 +282,14 @@ def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Ma
     findings += first(
         placed(Finding("POL002", Severity.ERROR, one.summary, remedy=one.remedy), one.path) for one in wrong
     )
-    if wrong:
+    misplaced = {one.path for one in wrong}
+    if len(wrong) > MOST_COUNTED or not misplaced.isdisjoint(((), ("rules",))):
         return {}, place
-    chosen = {
-        code: RuleChoice(entry.get("level"), entry.get("params", {})) for code, entry in value.get("rules", {}).items()
-    }
+    chosen = {}
+    for code, entry in value.get("rules", {}).items():
+        if ("rules", code) not in misplaced:
+            fitting = {key: one for key, one in entry.items() if ("rules", code, key) not in misplaced}
+            chosen[code] = RuleChoice(fitting.get("level"), fitting.get("params", {}))
     return chosen, place
 
 

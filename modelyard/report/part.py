@@ -4,10 +4,12 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.values import StackCost, stack_cost
 from modelyard.report.style import Style
 from modelyard.stack.words import plural
+from modelyard.workloads.training import WORKER_ROLES
 
 _LEFT_OUT = ("PAT", "OWN")
 """Families of findings that leave a target out of a plan. Those about GPUs and sizes concern planned targets."""
@@ -22,7 +24,9 @@ class Totals(NamedTuple):
     pods: int
     """Running pods that are replaced."""
     gpus: tuple[int, int]
-    """Before and after."""
+    """Before and after, with the pods that run before an autoscaler sets their number."""
+    autoscaled: bool
+    """Whether an autoscaler sets the number of some of the pods with GPUs."""
 
 
 def totals(targets: Collection[TargetPlan]) -> Totals:
@@ -31,7 +35,14 @@ def totals(targets: Collection[TargetPlan]) -> Totals:
         sum(target.action != "none" for target in targets),
         sum(target.replaces_pods for target in targets),
         (sum(target.gpus[0] for target in targets), sum(target.gpus[1] for target in targets)),
+        any(_autoscaled(target) for target in targets),
     )
+
+
+def _autoscaled(target: TargetPlan) -> bool:
+    """Whether an autoscaler sets the number of a target's pods, which have GPUs even while there are none."""
+    scaled = target.key.kind in WORKLOAD_KINDS and target.replicas[1] is None and not target.leaves
+    return scaled and (target.role in WORKER_ROLES or any(target.gpus))
 
 
 def unplanned(plan: Plan) -> dict[str, tuple[Finding, ...]]:

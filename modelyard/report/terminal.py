@@ -311,7 +311,8 @@ def _parts(plan: Plan, missing: int, noun: str, dropped: int) -> Iterator[str]:
         yield f"{plural(sums.pods, 'pod')} replaced"
     before, after = sums.gpus
     if before or after:
-        yield f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"
+        gpus = f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"
+        yield f"{gpus} before autoscaling" if sums.autoscaled else gpus
 
 
 def _line(words: str, rest: str, style: Style) -> list[str]:

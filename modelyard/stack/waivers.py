@@ -88,7 +88,7 @@ def _expired(index: int, waiver: Waiver, stack: Stack) -> Finding:
         f"the waiver of {waiver.code} expired on {waiver.expires}",
         field=f"waivers[{index}].expires",
         detail=f"Its reason: {waiver.reason}",
-        remedy="correct the finding and remove the waiver, or decide again and set a new date",
+        remedy=_remedy(waiver, "correct the finding and remove the waiver, or decide again and set a new date"),
     )
     return stack.place(finding, *path)
 
@@ -99,7 +99,7 @@ def _nobody(index: int, waiver: Waiver, stack: Stack) -> Finding:
         Severity.WARNING,
         f"the waiver of {waiver.code} does not name who decided",
         field=f"waivers[{index}].by",
-        remedy="add `by:` with the person or team to ask when it expires",
+        remedy=_remedy(waiver, "add `by:` with the person or team to ask when it expires"),
     )
     return stack.place(finding, "waivers", index)
 
@@ -122,6 +122,11 @@ def _unused(index: int, waiver: Waiver, stack: Stack, rules: Collection[str] = (
         Severity.ADVICE,
         f"the waiver of {waiver.code}{of} covers no finding",
         field=f"waivers[{index}]",
-        remedy="remove it, unless it is for a finding of a live plan or of check --prometheus",
+        remedy=_remedy(waiver, "remove it, unless it is for a finding of a live plan or of check --prometheus"),
     )
     return stack.place(finding, "waivers", index)
+
+
+def _remedy(waiver: Waiver, remedy: str) -> str:
+    """The remedy of a finding about a waiver; no correction helps a waiver of a code that cannot be waived."""
+    return f"remove it: {waiver.code} cannot be waived" if waiver.code.startswith(UNWAIVABLE) else remedy

@@ -4,7 +4,7 @@ Rules are pure functions from a stack, and the sizes of a workload's pods, to fi
 pods, but a switch would start them: what would then be an error is reported as advice that says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from modelyard.findings import Finding, Severity, in_order
@@ -12,7 +12,7 @@ from modelyard.hardware.rules.gpu import gpu_findings
 from modelyard.hardware.rules.partitions import partition_findings
 from modelyard.hardware.rules.shared import Applied, PodSizes, sizes_of
 from modelyard.hardware.rules.workloads import service_findings
-from modelyard.stack.config import Config, Stack
+from modelyard.stack.config import Config, Stack, dotted
 from modelyard.workloads.gpu_uses import check_gpu_uses
 from modelyard.workloads.notebooks import check_notebooks
 from modelyard.workloads.training import BACKENDS, Backend, backend_of
@@ -31,7 +31,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
     for backend in BACKENDS.values():
         if backend.worker in without:
             continue
-        own = [*backend.rules(stack), *backend.pod_rules(stack, backend.pods(config))]
+        own = [*backend.rules(stack), *_autoscaled(stack, backend), *backend.pod_rules(stack, backend.pods(config))]
         findings += _idle(own, backend) if backend.name != config.training else own
         if backend.head is None or backend.head.role in without:
             continue
@@ -81,6 +81,20 @@ def _service(config: Config) -> PodSizes:
         volume=service.volume,
         gpus=service.gpu,
     )
+
+
+def _autoscaled(stack: Stack, backend: Backend) -> Iterator[Finding]:
+    """Yields the note that a stack file sets replicas of a backend that an autoscaler scales."""
+    scaling, path = stack.config.autoscaling, (backend.worker, "replicas")
+    if scaling.mode != "none" and path in stack.positions:
+        yield stack.finding(
+            "AUT009",
+            Severity.ADVICE,
+            path,
+            f"{dotted(path)} has no effect with autoscaling.mode {scaling.mode}",
+            "no action needed; to limit the pods, set autoscaling.maxReplicas",
+            detail=f"the autoscaler sets the number of pods, at most {scaling.max_replicas}",
+        )
 
 
 def _idle(findings: list[Finding], backend: Backend) -> list[Finding]:

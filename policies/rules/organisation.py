@@ -42,17 +42,22 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
 
     **Fix.** For an object of a team, set the team's `namespace` in `modelyard:teams` (its default is the team's name);
     for a remote cluster, `namespace` of the resource's `remote.cluster`; for other objects,
-    `modelyard:platform: {namespace: …}`. Or add the namespace to `allow` where it is set: a stack's `modelyard:policy`
-    replaces `allow` of `policies/policy.yaml`.
+    `modelyard:platform: {namespace: …}`. In mode `existing`, the platform's installer chooses its namespace: install it
+    in an allowed one first. Or add the namespace to `allow` where it is set: a stack's `modelyard:policy` replaces
+    `allow` of `policies/policy.yaml`.
     """
     namespace = subject.namespace or ("default" if subject.templates else "")
     if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
-        said = "remote.cluster.namespace" if subject.cluster else "platform.namespace, or the team's namespace,"
+        change = "set platform.namespace, or the team's namespace, to an allowed one"
+        if subject.cluster:
+            change = "set remote.cluster.namespace to an allowed one"
+        elif mapping(subject.facts.get("platform")).get("mode") == "existing":
+            change = "install the platform in an allowed one and set platform.namespace to it, set the team's namespace"
         yield subject.finding(
             f"{subject.name} is in namespace {namespace}, which is not allowed",
             field="metadata.namespace",
             detail=f"allowed: {', '.join(params['allow'])}",
-            remedy=f"set {said} to an allowed one, or add {namespace} to the rule's allow",
+            remedy=f"{change}, or add {namespace} to the rule's allow",
         )
 
 

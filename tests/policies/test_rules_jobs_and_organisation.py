@@ -82,6 +82,14 @@ def test_namespaces(finds: Found, allow: list[str], count: int) -> None:
     assert len(finds("POL112", text, params={"allow": allow})) == count
 
 
+@pytest.mark.parametrize(("mode", "moves"), [("existing", True), ("managed", False)])
+def test_an_installed_platform_moves_before_its_namespace_is_set(finds: Found, mode: str, moves: bool) -> None:
+    text = LABELLED.format(kind="Deployment", labels="{}")
+    (found,) = finds("POL112", text, params={"allow": ["x-*"]}, facts={"platform": {"mode": mode}})
+    assert found.remedy.startswith("install the platform") == moves
+    assert found.remedy.endswith("or add ml-a to the rule's allow")
+
+
 def test_pods_without_a_namespace_are_in_namespace_default(finds: Found) -> None:
     text = LABELLED.format(kind="Deployment", labels="{}").replace("namespace: ml-a, ", "")
     (found,) = finds("POL112", text, params={"allow": ["ml-*"]})
@@ -131,4 +139,6 @@ def test_labels_are_checked_on_chosen_kinds(finds: Found) -> None:
 )
 def test_training_pods_roll_without_a_surge(finds: Found, strategy: str, count: int) -> None:
     text = WORKER.format(annotations="{}").replace("spec: {template:", f"spec: {{strategy: {strategy}, template:", 1)
-    assert len(finds("POL114", text)) == count
+    found = finds("POL114", text)
+    assert len(found) == count
+    assert all("the patches ray-worker and celery-training" in one.remedy for one in found)

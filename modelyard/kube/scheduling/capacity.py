@@ -49,6 +49,11 @@ def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
     return {pool: max(gpus, 0) for pool, gpus in left.items()}
 
 
+def may_be_added(node: Node, left: Mapping[str, int]) -> bool:
+    """Returns whether a node pool may still get a node, by the GPUs that are left of its limit."""
+    return node.allocatable.get(GPU_RESOURCE, 0) <= left.get(node.labels.get(NODE_POOL_LABEL, ""), MANY)
+
+
 def gate(node: Node) -> Hashable:
     """Returns what keeps pods off a node besides its labels and its size: nodes with equal gates reject equal pods."""
     return (node.schedulable, *(tuple(sorted(taint.items())) for taint in node.taints))

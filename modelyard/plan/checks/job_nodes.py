@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from modelyard.hardware.partitions import CONFIG_LABEL
-from modelyard.kube.scheduling.capacity import MANY, amount, gate, left_of, obstacle, on_node, word_of
+from modelyard.kube.scheduling.capacity import MANY, amount, gate, left_of, may_be_added, obstacle, on_node, word_of
 from modelyard.kube.scheduling.node_index import NodeIndex
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
@@ -114,7 +114,7 @@ class Kinds:
     Args:
         nodes: the existing nodes.
         flavors: the flavors of the stack.
-        growth: the nodes that may be added, one of each kind.
+        growth: the nodes of node pools, one of each kind.
         most: the GPU limit of each node pool, by its name.
     """
 
@@ -124,7 +124,8 @@ class Kinds:
         self.nodes = tuple(nodes)
         self.left: Mapping[str, int] = left_of(most, self.nodes)
         """GPUs that the nodes of each node pool may still add."""
-        self._growth = tuple(Group(number, node, [(number, node)]) for number, node in enumerate(growth))
+        added = (node for node in growth if may_be_added(node, self.left))
+        self._growth = tuple(Group(number, node, [(number, node)]) for number, node in enumerate(added))
         self._labels = {flavor.name: node_labels(flavor) for flavor in flavors}
         keys = {PRODUCT_LABEL, CONFIG_LABEL}.union(*self._labels.values())
         groups: dict[Any, Group] = {}

@@ -37,7 +37,7 @@ def check_job_room(
         stack: the stack of the jobs.
         everything: the stack's resources, from ``sizing.sized``.
         nodes: the nodes of the cluster.
-        growth: the nodes that may be added, one of each kind.
+        growth: the nodes of node pools, one of each kind.
     """
     config = stack.config
     everything = tuple(everything)
@@ -124,7 +124,7 @@ def check_pod_room(
         ask: the pod's request.
         flavor: the flavor whose nodes the pod uses; None: any nodes that it asks for.
         nodes: the nodes of the cluster.
-        growth: the nodes that may be added, one of each kind.
+        growth: the nodes of node pools, one of each kind.
         note: added to the detail of a finding about nodes.
     """
     config = stack.config
@@ -365,7 +365,7 @@ def _without_node(stack: Stack, where: Path, what: str, why: Unplaced, *, blocks
         "RES212",
         Severity.ERROR if blocks else Severity.WARNING,
         where,
-        f"{what} can never run: {why.summary}",
+        f"{what} has no room: {why.summary}",
         "request less, or add such nodes; waive this if another autoscaler adds them",
         detail=why.detail,
     )

@@ -44,15 +44,15 @@ def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
 
 
 def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
-    """A node of each machine type that pools may add, with the machine's full size; what the node's own system uses is
-    unknown. A machine above its pool's limit is left out.
+    """A node of each machine type of pools, with the machine's full size, even if the pool's limit has no room for it;
+    what the node's own system uses is unknown.
     """
     found = []
     for pool in pools:
         taints = ({"key": GPU_RESOURCE, "value": "present", "effect": "NoSchedule"},) if pool.taint else ()
         for name in types_of(pool):
             one = by_type().get(name)
-            if one is None or one.gpus is None or one.vcpu is None or one.memory_gib is None or one.gpus > pool.gpus:
+            if one is None or one.gpus is None or one.vcpu is None or one.memory_gib is None:
                 continue
             labels = {**own_labels(pool), NODE_POOL_LABEL: pool.name, MACHINE_LABEL: name}
             amounts = {"cpu": one.vcpu, "memory": int(one.memory_gib * 2**30), GPU_RESOURCE: one.gpus}

@@ -15,7 +15,7 @@ from modelyard.hardware import products
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.merge import Path
-from modelyard.kube.scheduling.capacity import MANY, amount, by_node, left_of, obstacle, untolerated
+from modelyard.kube.scheduling.capacity import MANY, amount, by_node, left_of, may_be_added, obstacle, untolerated
 from modelyard.kube.scheduling.pods import (
     ONE_TEMPLATE,
     RAY_CLUSTERS,
@@ -28,7 +28,7 @@ from modelyard.kube.scheduling.pods import (
 )
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import Node, Quota
-from modelyard.names import NODE_POOL_LABEL, PRESENT_LABEL, is_slice
+from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.compose import PERCENTAGE
 from modelyard.plan.keda import bounds
@@ -56,7 +56,7 @@ def check_placement(
         targets: the plan's targets.
         workloads: by name of their object.
         room: the nodes, and what runs on them.
-        growth: the nodes that may be added, one of each kind.
+        growth: the nodes of node pools, one of each kind.
         most: the GPU limit of each node pool, by its name.
     """
     targets = tuple(targets)
@@ -106,9 +106,11 @@ def _room(
     can = room.holds(pods, rivals, wanted)
     if can >= wanted:
         return
-    adding = [node for node in growth if _holds(node, pods)]
-    short = _beyond(pods, wanted - can, adding, most, room)
-    if not adding and workload is not None and (lacks := _lacking_gpus(target, workload, pods, room)) is not None:
+    holding = [node for node in growth if _holds(node, pods)]
+    left = left_of(most, room.nodes)
+    adding = [node for node in holding if may_be_added(node, left)]
+    short = _beyond(pods, wanted - can, holding, most, left)
+    if not holding and workload is not None and (lacks := _lacking_gpus(target, workload, pods, room)) is not None:
         yield lacks._replace(severity=Severity.WARNING if scaled else Severity.ERROR)
         return
     field = f"{workload.role}.replicas" if workload is not None else f"{place}.replicas"
@@ -177,20 +179,31 @@ def _gpus_of(product: str, whole: int, kind: str, *, nodes: int) -> str:
     return f"{plural(nodes, 'node')} with {product}, {each}"
 
 
-def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str, int], room: Room) -> str:
+def _beyond(
+    pods: Pods, missing: int, holding: Collection[Node], most: Mapping[str, int], left: Mapping[str, int]
+) -> str:
     """What to do if the limits of node pools leave no room for this many more pods; empty if they do.
 
-    Only GPUs are counted, because the limits are GPU limits.
+    Only GPUs are counted, because the limits are GPU limits. ``holding`` are the nodes of the pools that hold a pod.
     """
-    limits = {pool: most[pool] for pool in (node.labels.get(NODE_POOL_LABEL, "") for node in adding) if pool in most}
-    if not limits or not pods.gpus:
+    pools: dict[str, list[Node]] = {}
+    for node in holding:
+        if (pool := node.labels.get(NODE_POOL_LABEL, "")) in most:
+            pools.setdefault(pool, []).append(node)
+    if not pools or not pods.gpus:
         return ""
-    missing = wanted - sum(left // pods.gpus for left in left_of(limits, room.nodes).values())
+    have = []
+    for pool, nodes in sorted(pools.items()):
+        limit = f"{pool} may have {plural(most[pool], 'GPU')}"
+        if any(may_be_added(node, left) for node in nodes):
+            missing -= left[pool] // pods.gpus
+        else:
+            limit += f" (its smallest node has {min(node.allocatable[GPU_RESOURCE] for node in nodes)})"
+        have.append(limit)
     if missing <= 0:
         return ""
-    have = " and ".join(f"{pool} may have {plural(limit, 'GPU')}" for pool, limit in sorted(limits.items()))
-    lacking = plural(missing * pods.gpus, "GPU")
-    return f"node pool {have}, and the pods need {lacking} more: raise gpus of the pool, or ask for fewer pods"
+    said = f"node pool {' and '.join(have)}, and the pods need {plural(missing * pods.gpus, 'GPU')} more"
+    return f"{said}: raise gpus of the pool, or ask for fewer pods"
 
 
 def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.findings import Severity
 from modelyard.stack.config import PatchChoice
 
 RAY = "deployment-ray-model-training-worker"
@@ -11,6 +12,29 @@ RAY = "deployment-ray-model-training-worker"
 
 def conflicts(plan: Any) -> list[Any]:
     return [finding for finding in plan.findings if finding.code == "AUT003"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "training", "places"),
+    [
+        ("none", "ray", []),
+        ("annotations", "ray", ["rayWorker.replicas"]),
+        ("keda", "ray", ["rayWorker.replicas"]),
+        ("keda", "celery", ["celery.replicas"]),
+    ],
+)
+def test_replicas_in_the_stack_file_have_no_effect_beside_an_autoscaler(
+    dev: Any, mode: Any, training: str, places: list[str]
+) -> None:
+    def found(site: Any) -> list[Any]:
+        return [finding for finding in site.plan().findings if finding.code == "AUT009"]
+
+    scaling = dev.stack.config.autoscaling._replace(mode=mode, prometheus="http://prometheus:9090")
+    site = dev.asking(autoscaling=scaling, training=training)
+    assert [finding.field for finding in found(site)] == places
+    assert all(finding.severity is Severity.ADVICE and finding.line for finding in found(site))
+    # The number of pods that the stack file leaves out is nobody's request.
+    assert found(site._replace(stack=site.stack._replace(positions={}))) == []
 
 
 def test_a_listed_autoscaling_patch_conflicts_with_replicas(dev: Any) -> None:

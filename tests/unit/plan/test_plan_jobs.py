@@ -176,14 +176,14 @@ def test_pods_beyond_the_quota_of_their_team_are_reported(
 @pytest.mark.parametrize(
     ("resource", "job", "summary"),
     [
-        (DEEP._replace(cpu="400"), TRAIN, "job train can never run: no node takes a worker"),
-        (DEEP._replace(gpus=2), TRAIN, "job train can never run: no node takes a worker"),
-        (DEEP._replace(gpu="A30"), TRAIN, "job train can never run: no node takes a worker"),
-        (DEEP._replace(workers=3), TRAIN, "job train can never run: the nodes hold 2 of its 3 workers"),
+        (DEEP._replace(cpu="400"), TRAIN, "job train has no room: no node takes a worker"),
+        (DEEP._replace(gpus=2), TRAIN, "job train has no room: no node takes a worker"),
+        (DEEP._replace(gpu="A30"), TRAIN, "job train has no room: no node takes a worker"),
+        (DEEP._replace(workers=3), TRAIN, "job train has no room: the nodes hold 2 of its 3 workers"),
         (
             DEEP,
             TRAIN._replace(team="vision", together="kubernetes.io/hostname"),
-            "job train can never run: nodes with the same kubernetes.io/hostname hold 1 of its 2 workers",
+            "job train has no room: nodes with the same kubernetes.io/hostname hold 1 of its 2 workers",
         ),
         (DEEP, TRAIN, None),
         (DEEP._replace(workers=3), TRAIN._replace(team="vision", least_workers=2), None),
@@ -500,8 +500,8 @@ def test_only_the_quota_of_a_run_itself_stops_its_submission(dev: Any) -> None:
         ("16", "4", []),
         ("2", "4", ["notebook a.ipynb asks for 4 cores at once, but team vision never has more than 2"]),
         (None, "4", []),
-        (None, "400", ["notebook a.ipynb can never run: no node takes a worker"]),
-        ("900", "400", ["notebook a.ipynb can never run: no node takes a worker"]),
+        (None, "400", ["notebook a.ipynb has no room: no node takes a worker"]),
+        ("900", "400", ["notebook a.ipynb has no room: no node takes a worker"]),
     ],
 )
 def test_a_notebook_beyond_every_quota_or_node_is_an_error(

@@ -171,6 +171,21 @@ def test_a_rejection_is_an_error_of_its_target_alone(dev: Any, refusal: Refusal,
     assert target_of(plan, HEAD) == target_of(dev.plan(), HEAD)
 
 
+def test_a_new_object_needs_the_right_to_create(dev: Any) -> None:
+    nothing = dev._replace(state=dev.state._replace(objects=Confidential({})))
+    managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    server = Server(managed)
+    refusal = Refusal("rights", 'User "viewer" cannot create')
+    server.answers[HEAD] = lambda _answer: Answer(Confidential(None), (), refusal)
+    # The server of this test knows Deployments only.
+    plan = managed.plan(
+        lambda bodies: [server.answer(dict(one)) if one["kind"] == "Deployment" else None for one in bodies]
+    )
+    (finding,) = findings_of(plan, "OWN009")
+    assert finding.summary == f"these credentials may not create {HEAD}"
+    assert "create and patch" in finding.remedy
+
+
 def test_conflicts_come_from_the_server(dev: Any) -> None:
     """The conflicts of the server count, also if the offline rules find other owners."""
     server = Server(dev)

@@ -9,6 +9,7 @@ from modelyard.findings import Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.instances import by_type, machines, product_on
 from modelyard.hardware.rules.gpu import training_use
+from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Quota, Team
 from modelyard.workloads.remote.machines import unfit_gpu
@@ -257,7 +258,6 @@ def test_pods_that_fit_on_new_nodes_of_a_pool_do_not_block_an_apply(dev: Any) ->
 
 def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
     """The limit of a pool applies to all its nodes, including the existing ones."""
-    from modelyard.plan.checks.nodepools import possible_nodes
 
     def reported(replicas: int, *pool: NodePool, site: Any = dev, **more: Any) -> list[tuple[Severity, str]]:
         gpu = dev.stack.config.gpu._replace(model="L40S")
@@ -274,6 +274,14 @@ def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
         )
     ]
     assert [severity for severity, _ in reported(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
+    # A pool whose limit is below its smallest node adds none.
+    assert reported(8, L40S._replace(gpus=7, types=("g6e.48xlarge",))) == [
+        (
+            Severity.ERROR,
+            "node pool l40s may have 7 GPUs (its smallest node has 8), and the pods need 8 GPUs more: "
+            "raise gpus of the pool, or ask for fewer pods",
+        )
+    ]
     # One pod fills a node of the pool, and the limit allows three more nodes.
     (node, *_) = (one for one in possible_nodes((L40S,)) if one.name == "l40s/g6e.xlarge")
     grown = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, node._replace(name="new"))))
@@ -288,7 +296,6 @@ def test_worker_pods_fit_the_labels_of_a_node_pool(dev: Any) -> None:
     """Karpenter matches the node affinity of pods with the pool: without the GPU label, it adds no nodes."""
     from modelyard.kube.scheduling.capacity import obstacle
     from modelyard.kube.scheduling.pods import pods_of
-    from modelyard.plan.checks.nodepools import possible_nodes
 
     site = pools(dev, L40S, gpu=dev.stack.config.gpu._replace(model="L40S"))
     (worker,) = [one for one in site.plan().targets if one.role == "rayWorker" and one.key.kind == "Deployment"]
@@ -304,9 +311,9 @@ def test_jobs_may_run_on_nodes_that_a_pool_can_add(dev: Any) -> None:
     wide = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=4, gpu="L40S")
     job = Job("train", "training", "deep", command=("python", "train.py"))
 
-    def reported(*wanted: NodePool, **changes: Any) -> list[str]:
-        site = dev.asking(node_pools=wanted, resources=(wide._replace(**changes),), jobs=(job,))
-        return [one.summary for one in site.plan().findings if one.code == "RES212"]
+    def reported(*wanted: NodePool, site: Any = dev, **changes: Any) -> list[str]:
+        asking = site.asking(node_pools=wanted, resources=(wide._replace(**changes),), jobs=(job,))
+        return [one.summary for one in asking.plan().findings if one.code == "RES212"]
 
     (nothing,) = reported()
     assert reported(L40S) == []
@@ -315,9 +322,14 @@ def test_jobs_may_run_on_nodes_that_a_pool_can_add(dev: Any) -> None:
     assert reported(L40S._replace(types=("g6e.xlarge",))) == [nothing]
     # All workers of a gang must fit together.
     assert reported(L40S, workers=3) == [
-        "job train can never run: the nodes, with those that node pools may add, hold 2 of its 3 workers"
+        "job train has no room: the nodes, with those that node pools may add, hold 2 of its 3 workers"
     ]
     assert reported(L40S, L40S._replace(name="more"), workers=3) == []
+    # Three GPUs are left of the limit, and the pool's only machine type has four.
+    quad = L40S._replace(types=("g6e.12xlarge",), gpus=7)
+    grown = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, *possible_nodes((quad,)))))
+    assert reported(quad, site=grown, workers=4, gpus=1) == []
+    assert reported(quad, site=grown, workers=6, gpus=1) != []
 
 
 def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:

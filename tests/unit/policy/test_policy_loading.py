@@ -188,6 +188,14 @@ def test_mistakes_in_the_policy_file(project: Project, golden: Any) -> None:
     golden(*shown)
 
 
+def test_every_mistake_in_the_policy_file_at_once(project: Project) -> None:
+    project.rule(PASS)
+    wrong = "POL901: {level: high, params: {most: 3}}, POL902: mandatory, POL991: {level: advisory}"
+    project.write("policy.yaml", f"rules: {{{wrong}, GPU001: {{level: disabled}}}}\nother: {{}}\n")
+    codes = sorted(one.code for one in project.policies().findings)
+    assert codes == ["POL001", "POL002", "POL002", "POL002", "POL002", "POL006"]
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "rules: {}\n", "{}\n"])
 def test_a_policy_file_that_sets_nothing(project: Project, text: str) -> None:
     project.rule(PASS)

@@ -127,9 +127,20 @@ def test_a_part_of_a_plan_keeps_what_stops_all_of_it(dev: Plan) -> None:
 
 def test_totals_are_sums_over_the_targets(plans: Mapping[str, Plan]) -> None:
     staging = plans["staging"].targets
-    assert totals(staging) == (5, 3, (1, 4))
-    assert totals(staging[:2]) == (2, 1, (0, 0))
-    assert totals(()) == (0, 0, (0, 0))
+    assert totals(staging) == (5, 3, (1, 4), True)
+    assert totals(staging[:2]) == (2, 1, (0, 0), False)
+    assert totals(()) == (0, 0, (0, 0), False)
+
+
+def test_the_total_of_gpus_says_that_an_autoscaler_changes_it(plans: Mapping[str, Plan]) -> None:
+    assert {name: "before autoscaling" in text(plan) for name, plan in plans.items()} == {
+        "dev": False,
+        "prod": False,
+        "staging": True,
+    }
+    # What the stack no longer asks for has its earlier number of pods, or none.
+    gone = (target._replace(action="delete", replicas=(1, None), gpus=(1, 0)) for target in plans["staging"].targets)
+    assert not totals(tuple(gone)).autoscaled
 
 
 @pytest.mark.parametrize("columns", range(60, 101, 8))
