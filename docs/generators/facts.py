@@ -36,5 +36,5 @@ def _source(fact: Any) -> str:
 
     if not fact.source:
         return f"no key of modelyard: {fact.why}"
-    idle = f"; {code(dotted(fact.idle))} if the stack trains on the other backend" if fact.idle else ""
-    return code(dotted(fact.source)) + idle
+    elsewhere = (f"{code(dotted(one.source))} {one.words}" for one in fact.elsewhere)
+    return "; ".join((code(dotted(fact.source)), *elsewhere))

@@ -6,11 +6,12 @@ rendered value leads back to the line that set it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from modelyard.hardware.limits import RAY_PREVIEW
-from modelyard.stack.config import Config, Path, Stack
-from modelyard.workloads.facts.fact import Fact, tree_of, values_of, written
+from modelyard.stack.config import RAY_KINDS, ROLES, TARGET_KINDS, Config, Path, Stack
+from modelyard.workloads.facts.fact import Elsewhere, Fact, tree_of, values_of, written
 from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
 from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
 from modelyard.workloads.facts.pool import NODE_POOLS, PARTITIONS, POOL
@@ -71,7 +72,18 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
         lambda given: next((list(one.products) for one in given.workloads if one.products), []),
         ("gpu", "model"),
     ),
-    Fact("ray.available", lambda given: RAY.available(given.config), ("platform", "release")),
+    Fact(
+        "ray.available",
+        lambda given: RAY.available(given.config),
+        ("platform", "release"),
+        elsewhere=(
+            Elsewhere(
+                ("platform", "without"),
+                lambda config: RAY.worker in config.platform.without,
+                f"if that lists {RAY.worker}",
+            ),
+        ),
+    ),
     Fact("ray.since", lambda _: "{}.{:02}".format(*RAY_PREVIEW), (), "the platform's releases decide it"),
     written("autoscaling.mode", lambda given: given.config.autoscaling.mode),
     written("autoscaling.maxReplicas", lambda given: given.config.autoscaling.max_replicas),
@@ -111,6 +123,14 @@ class _Sized(NamedTuple):
     config: Config
 
 
+def _is_idle(backend: Backend, config: Config) -> bool:
+    return backend.name != config.training
+
+
+def _is_of_kind(role: str, kind: str, config: Config) -> bool:
+    return config.targets[ROLES.index(role)].kind == kind
+
+
 def _of_config(value: Callable[[Config], Any]) -> Callable[[_Sized], Any]:
     return lambda given: value(given.config)
 
@@ -119,23 +139,35 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     """Returns the facts of one workload."""
     trains = role in WORKER_ROLES
     switch: Path = ("training",) if trains else ()
+    idle = tuple(
+        Elsewhere(switch, partial(_is_idle, one), "if the stack trains on the other backend")
+        for one in BACKENDS.values()
+        if one.worker == role
+    )
+    kinds = {key: kind for key, kind in TARGET_KINDS.items() if role in RAY.roles or key not in RAY_KINDS}
 
-    def own(name: str, value: Callable[[_Sized], Any], *, idle: Path = ()) -> Fact[_Sized]:
+    def own(name: str, value: Callable[[_Sized], Any], elsewhere: tuple[Elsewhere, ...] = ()) -> Fact[_Sized]:
         here = name in _SET[role]
         why = "" if here else "the platform decides it"
-        return Fact(f"{role}.{name}", value, (role, name) if here else (), why, idle)
-
-    def target(name: str, value: Callable[[_Sized], Any]) -> Fact[_Sized]:
-        return Fact(f"{role}.{name}", value, ("targets", role, name))
+        return Fact(f"{role}.{name}", value, (role, name) if here else (), why, elsewhere)
 
     more = next((one.facts for one in BACKENDS.values() if one.worker == role), ())
     return (
         *(Fact(fact.path, _of_config(fact.value), fact.source) for fact in more),
-        target("deployment", lambda given: given.workload.deployment),
+        Fact(
+            f"{role}.deployment",
+            lambda given: given.workload.deployment,
+            ("targets", role, "deployment"),
+            elsewhere=tuple(
+                Elsewhere(("targets", role, key), partial(_is_of_kind, role, kind), f"for a {kind}")
+                for key, kind in kinds.items()
+                if key != "deployment"
+            ),
+        ),
         Fact(f"{role}.kind", lambda given: given.workload.kind, ("targets", role)),
         Fact(f"{role}.group", lambda given: given.workload.group, ("targets", role)),
-        target("container", lambda given: given.workload.container),
-        own("replicas", lambda given: given.workload.replicas, idle=switch),
+        Fact(f"{role}.container", lambda given: given.workload.container, ("targets", role, "container")),
+        own("replicas", lambda given: given.workload.replicas, idle),
         own("cpu", lambda given: given.workload.cpu),
         own("memory", lambda given: given.workload.memory),
         Fact(f"{role}.gpus", lambda given: given.workload.gpus, *_GPUS.get(role, ((), "it has no GPU"))),
@@ -147,7 +179,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
             f"{role}.maxReplicas",
             lambda given: given.config.autoscaling.max_replicas if given.workload.active else 0,
             ("autoscaling", "maxReplicas"),
-            idle=switch,
+            elsewhere=idle,
         ),
     )
 
@@ -219,14 +251,11 @@ def fact_at(known: Facts, path: str) -> Any:
     return value
 
 
-def source_of(path: str, known: Facts) -> Path:
-    """Returns the path in the stack file from which the fact at a dotted path comes.
+def source_of(path: str, config: Config) -> Path:
+    """Returns the path in the stack file from which the fact at a dotted path comes, in a stack with this config.
 
     Several facts together, such as ``autoscaling``, come from the section of that name. Facts of a submission are in no
     table, and no stack file has their paths.
     """
     fact = _EVERYWHERE.get(path)
-    if fact is None:
-        return tuple(path.split("."))
-    idle = fact.idle and not fact_at(known, f"{path.rpartition('.')[0]}.active")
-    return fact.idle if idle else fact.source
+    return tuple(path.split(".")) if fact is None else fact.source_in(config)
