@@ -30,15 +30,17 @@ class Fact(NamedTuple, Generic[Given]):
     """Why it has no source; empty if it has one."""
     elsewhere: tuple[Elsewhere, ...] = ()
     """Its other sources; the first that applies counts."""
+    meaning: str = ""
+    """A sentence; empty if the schema of stack files describes its source, which has the same value."""
 
     def source_in(self, config: Config) -> Path:
         """Its source in a stack with this config."""
         return next((one.source for one in self.elsewhere if one.applies(config)), self.source)
 
 
-def written(path: str, value: Callable[[Given], Any]) -> Fact[Given]:
+def written(path: str, value: Callable[[Given], Any], meaning: str = "") -> Fact[Given]:
     """Returns a fact whose value stands in the stack file under the fact's own path."""
-    return Fact(path, value, tuple(path.split(".")))
+    return Fact(path, value, tuple(path.split(".")), meaning=meaning)
 
 
 def tree_of(table: Iterable[Fact[Given]]) -> dict[str, Any]:
