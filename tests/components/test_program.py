@@ -441,7 +441,7 @@ SECTIONS = {
     "drainRay": (arguments.RayJobsSection, ""),
     "drainCelery": (arguments.CeleryJobsSection, ""),
     "platform": (arguments.PlatformSection, ""),
-    "target": (arguments.TargetSection, ""),
+    "target": (arguments.RayTargetSection, ""),
     "patch": (arguments.PatchEntry, ""),
     "waiver": (arguments.WaiverEntry, ""),
     "remoteQuota": (arguments.RemoteQuotaSection, ""),
