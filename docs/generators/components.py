@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from generators.markdown import code, page, table
 from generators.paths import ROOT
@@ -20,8 +20,11 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Platform": (),
     "RemoteCluster": ("cluster",),
 }
-"""The sections of the stack file whose keys are arguments of each component; ``target`` has two names for all."""
+"""The sections of the stack file whose keys are arguments of each component, as far as its type names them."""
+_OWN_WORDS = {("autoscaling", "mode"), ("cluster", "context")}
+"""Keys that the schema describes for stack files only."""
 _COLUMNS = ("argument", "value", "default", "meaning")
+_AROUND = "Surroundings"
 _LEFT_OUT = {"self", "name", "plan", "opts"}
 Row = tuple[str, str, str, str]
 
@@ -33,12 +36,9 @@ def components() -> str:
     for name, sections in _SECTIONS.items():
         made = _classes(f"{_module(name)}.py")[name]
         details += [f"## {name}", "", _words((ast.get_docstring(made) or "").partition("\n\n")[0]), ""]
-        rows = [*_own(made), *(row for section in sections for row in _of_section(section, schema))]
-        if name == "RemoteCluster":
-            taken = {row[0] for row in rows}
-            rows += (row for row in _fields(_classes("arguments.py")["RemoteClusterArgs"]) if row[0] not in taken)
+        rows = [*_own(made), *_of_type(made, sections, schema)]
         details += [*table(_COLUMNS, rows), ""] if rows else []
-    around = _classes("arguments.py")["Surroundings"]
+    around = _classes("arguments.py")[_AROUND]
     return page(
         "Components",
         "The arguments of the components of `modelyard.components`, for [Pulumi programs](../guides/components.md). "
@@ -49,7 +49,7 @@ def components() -> str:
         details,
         "## Surroundings",
         _words(ast.get_docstring(around) or ""),
-        table(_COLUMNS, _fields(around)),
+        table(_COLUMNS, _fields(around, {}).values()),
     )
 
 
@@ -63,9 +63,13 @@ def _classes(file: str) -> dict[str, ast.ClassDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
+def _start(made: ast.ClassDef) -> ast.FunctionDef:
+    return next(node for node in made.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+
+
 def _own(made: ast.ClassDef) -> Iterator[Row]:
     """The arguments that a component names itself."""
-    start = next(node for node in made.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    start = _start(made)
     said = dict(re.findall(r"^    (\w+): (.*)$", (ast.get_docstring(start) or "").partition("Args:")[2], re.MULTILINE))
     for one, given in zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True):
         if one.arg not in _LEFT_OUT and one.annotation is not None:
@@ -74,32 +78,35 @@ def _own(made: ast.ClassDef) -> Iterator[Row]:
             yield code(one.arg), _form(ast.unparse(one.annotation)), shown, _words(said[one.arg])
 
 
-def _of_section(section: str, schema: Schema) -> Iterator[Row]:
-    """The arguments that are keys of a section of the stack file."""
-    found = schema["$defs"][section]
-    for key, value in found["properties"].items():
-        if key in ("credentials", "credentialsSecret"):
-            continue  # Only for the command line, which makes a kubeconfig of them.
-        if section == "target" and key in ("rayCluster", "rayService", "group"):
-            continue  # Only Ray's head and workers can be in one.
-        if (section, key) == ("autoscaling", "mode"):
-            meaning = "annotations: the platform's own autoscaler; keda: ScaledObjects that the component owns."
-            yield code("mode"), "`annotations`, `keda`", code("annotations"), meaning
-        elif (section, key) == ("cluster", "context"):
-            yield code("context"), "text", "", "Kubeconfig context of the remote cluster."
-        elif key != "gpu":
-            inner = resolved(value, schema)
-            yield code(_snake(key)), form(inner, schema), default(inner, False), inner.get("description", "")
+def _of_type(made: ast.ClassDef, sections: Iterable[str], schema: Schema) -> Iterator[Row]:
+    """The arguments in the type of a component's other arguments, first those that are keys of the stack file."""
+    others = _start(made).args.kwarg
+    assert others is not None
+    assert others.annotation is not None
+    known = {name: one for name, one in _classes("arguments.py").items() if name != _AROUND}
+    kind = ast.unparse(others.annotation).removeprefix("Unpack[").removesuffix("]")
+    fields = _fields(known[kind], known) if kind in known else {}
+    for section in sections:
+        for key, value in schema["$defs"][section]["properties"].items():
+            own = fields.pop(_snake(key), None)
+            if own is not None:
+                inner = resolved(value, schema)
+                row = code(_snake(key)), form(inner, schema), default(inner, False), inner.get("description", "")
+                yield own if (section, key) in _OWN_WORDS else row
+    yield from fields.values()
 
 
-def _fields(made: ast.ClassDef) -> Iterator[Row]:
-    """The keys of a mapping, each with the text below it."""
-    body = made.body
-    for node, after in zip(body, [*body[1:], None], strict=True):
+def _fields(made: ast.ClassDef, known: Mapping[str, ast.ClassDef]) -> dict[str, Row]:
+    """The keys of a mapping, and of those among ``known`` that it extends."""
+    bases = (one for one in map(ast.unparse, made.bases) if one in known)
+    found = {key: row for base in bases for key, row in _fields(known[base], known).items()}
+    for node, after in zip(made.body, [*made.body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign):
             said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
             assert isinstance(said, str)
-            yield code(ast.unparse(node.target)), _form(ast.unparse(node.annotation)), "", _words(said)
+            name = ast.unparse(node.target)
+            found[name] = code(name), _form(ast.unparse(node.annotation)), "", _words(said)
+    return found
 
 
 def _form(annotation: str) -> str:
@@ -115,6 +122,8 @@ def _form(annotation: str) -> str:
                 kinds.append("path")
             case "Backend":
                 kinds.append("`ray`, `celery`")
+            case _ if one.startswith("Literal"):
+                kinds.append(", ".join(map(code, re.findall(r"'(\w+)'", one))))
             case _ if one.startswith("Sequence"):
                 kinds.append("list of mappings")
             case _:

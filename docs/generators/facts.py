@@ -1,9 +1,11 @@
 """The facts that patches and assertions may ask for, from the tables of ``modelyard/workloads/facts``."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
 from generators.markdown import code, page, table
+from generators.schema import resolved
 
 
 def facts() -> str:
@@ -21,14 +23,31 @@ def facts() -> str:
         "A patch with `mode: submitted` also uses facts of its run, such as `run` ([PAT012](../rules/PAT012.md)).",
         _table(FACTS.values()),
         "## Remote clusters",
-        "A patch with `cluster: remote` can also use these facts. In the second column, `remote` is `remote.cluster` "
+        "A patch with `cluster: remote` can also use these facts. In the third column, `remote` is `remote.cluster` "
         "of a resource.",
         _table(REMOTE),
     )
 
 
 def _table(rows: Iterable[Any]) -> list[str]:
-    return table(("fact", "set by"), ((code(fact.path), _source(fact)) for fact in rows))
+    return table(("fact", "meaning", "set by"), ((code(fact.path), _meaning(fact), _source(fact)) for fact in rows))
+
+
+def _meaning(fact: Any) -> str:
+    return fact.meaning or _described(fact.source)
+
+
+def _described(path: Iterable[str]) -> str:
+    """The description of a key of the stack file; ``remote`` is a remote cluster."""
+    from modelyard.stack.schema import PREFIX, schema_text
+
+    schema = json.loads(schema_text())
+    keys = schema["properties"]["config"]["properties"].items()
+    here = {"properties": {key.removeprefix(PREFIX): value for key, value in keys}}
+    here["properties"]["remote"] = schema["$defs"]["cluster"]
+    for part in path:
+        here = resolved(here["properties"][part], schema)
+    return str(here["description"])
 
 
 def _source(fact: Any) -> str:
@@ -36,5 +55,5 @@ def _source(fact: Any) -> str:
 
     if not fact.source:
         return f"no key of modelyard: {fact.why}"
-    idle = f"; {code(dotted(fact.idle))} if the stack trains on the other backend" if fact.idle else ""
-    return code(dotted(fact.source)) + idle
+    elsewhere = (f"{code(dotted(one.source))} {one.words}" for one in fact.elsewhere)
+    return "; ".join((code(dotted(fact.source)), *elsewhere))

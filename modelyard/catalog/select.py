@@ -256,7 +256,7 @@ def _bind(
             findings.append(_unknown_fact(patch, path, f"params.{name}"))
             return None
         if value is not None:
-            params[name], sources[name] = value, source_of(path, known)
+            params[name], sources[name] = value, source_of(path, stack.config)
     for name, value in choice.params.items():
         params[name], sources[name] = value, ("patches", index, "params", name)
         if _is_secret(value):

@@ -193,19 +193,10 @@ def _findings(what: What, result: "Planned") -> StackFindings:
     if result.partial is not None and result.stack is not None:
         known = (one for one in result.findings if one.code != ABSENT)
         answers = _answers(what, result._replace(plan=result.partial))
-        return StackFindings(True, (*known, not_checked(result.stack), *_prices(what.root, result), *answers))
+        return StackFindings(True, (*known, not_checked(result.stack), *answers))
     if result.plan is None or result.stack is None:
         return StackFindings(False, result.findings)
-    return StackFindings(True, (*result.plan.findings, *_prices(what.root, result), *_answers(what, result)))
-
-
-def _prices(root: Path, result: "Planned") -> tuple[Finding, ...]:
-    """Findings of the stack's price file."""
-    if result.stack is None or result.stack.config.prices is None:
-        return ()
-    from modelyard.plan.cost.project import prices_of
-
-    return prices_of(root, result.stack)[1]
+    return StackFindings(True, (*result.plan.findings, *_answers(what, result)))
 
 
 def _answers(what: What, result: "Planned") -> tuple[Finding, ...]:

@@ -75,7 +75,7 @@ VERBS = {name: verb for group in GROUPS.values() for name, verb in group.items()
 
 
 class Formatter(HelpFormatter):
-    """Help that never gets wider than the rest of the output."""
+    """Help that never gets wider than the rest of the output, and whose options are never broken at a hyphen."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns(sys.stdout) - 2)
@@ -84,20 +84,30 @@ class Formatter(HelpFormatter):
         """The help, with lines broken that argparse leaves long: groups of options, lists of verbs and exit codes."""
         return "\n".join(part for line in super().format_help().split("\n") for part in _fitted(line))
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return _filled(" ".join(text.split()), width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in self._split_lines(text, width - len(indent)))
+
 
 def _fitted(line: str) -> list[str]:
     """A line of help in several that fit the terminal, the later ones below the second column."""
     room = columns(sys.stdout)
     if len(line) <= room:
         return [line]
-    import textwrap
-
     second = re.match(r" *\S+  +| *", line)
     indent = " " * (second.end() if second is not None else 0)
-    return textwrap.wrap(line, room, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return _filled(line, room, indent)
 
 
-class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
+def _filled(text: str, width: int, indent: str = "") -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+class OverviewFormatter(RawDescriptionHelpFormatter, Formatter):
     """Help of limited width that prints the lists of verbs and exit codes unchanged."""
 
 

@@ -22,13 +22,18 @@ class TargetSection(TypedDict, total=False):
     """The vendor's name by default, such as ``deployment-model-service``."""
     stateful_set: str
     """Name of the StatefulSet, if the workload is one."""
+    container: str
+
+
+class RayTargetSection(TargetSection, total=False):
+    """The object of the Ray head or workers, which may be a part of a RayCluster or RayService."""
+
     ray_cluster: str
-    """Name of KubeRay's RayCluster, if the Ray head or workers are in one."""
+    """Name of KubeRay's RayCluster, if it is in one."""
     ray_service: str
-    """Name of KubeRay's RayService, if the Ray head or workers are in one."""
+    """Name of KubeRay's RayService, if it is in one."""
     group: str
     """Name of the worker group in the RayCluster or RayService that has the Ray workers."""
-    container: str
 
 
 class PodSection(TargetSection, total=False):
@@ -51,11 +56,11 @@ class ModelServiceSection(PodSection, total=False):
     """Local volume for models."""
 
 
-class RayHeadSection(PodSection, total=False):
+class RayHeadSection(PodSection, RayTargetSection, total=False):
     """The Ray head: one pod on a CPU node; by default 2 cores and 16Gi."""
 
 
-class RayWorkerSection(PodSection, total=False):
+class RayWorkerSection(PodSection, RayTargetSection, total=False):
     """Ray training workers; by default 4 cores and 24Gi per GPU."""
 
     grace_period: Duration
@@ -101,7 +106,7 @@ class AutoscalingSection(TypedDict, total=False):
     """How training scales down when there is no job."""
 
     mode: Literal["annotations", "keda"]
-    """``annotations`` (default) of the platform's autoscaler, or objects of KEDA."""
+    """``annotations`` (default): the platform's own autoscaler; ``keda``: ScaledObjects that the component owns."""
     max_replicas: int
     """Most pods of the active training backend; 1 by default."""
     queries: Literal["valid", "vendor"]
@@ -245,7 +250,7 @@ class RemoteClusterArgs(TypedDict, total=False):
     controller: str
     """Its API server: an IP address or host name, with ``:PORT`` unless that is 6443, or a URL."""
     context: str
-    """Its context of the kubeconfig."""
+    """Kubeconfig context of the remote cluster."""
     namespace: str
     """Namespace of the jobs there; ``modelyard-remote`` by default."""
     create_namespace: bool

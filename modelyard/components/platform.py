@@ -31,6 +31,7 @@ from modelyard.engine.home import Cluster
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.state import SCALED_OBJECT
 from modelyard.plan import Plan, TargetPlan
+from modelyard.workloads.training import WORKER_ROLES
 
 KIND = "modelyard:index:Platform"
 Kind = (
@@ -79,7 +80,7 @@ class Platform(pulumi.ComponentResource):
             name: name of the component.
             plan: the plan of a stack file; it then takes no other arguments.
             training: the training backend, by default the release's; if set, it also sets the API server's route.
-            gpu: the GPU of the training pods, as a model or as in the section ``gpu`` of a stack file.
+            gpu: required with ``ray_worker`` or ``celery``: their GPU, as a model or as in the section ``gpu``.
             model_service: as in the section ``modelService`` of a stack file.
             ray_head: as in the section ``rayHead``.
             ray_worker: as in the section ``rayWorker``.
@@ -145,8 +146,8 @@ def _settings(
     if training is not None:
         sections.setdefault("apiServer", {})
     roles = frozenset(sections)
-    if gpu is not None:
-        sections["gpu"] = gpu_section(gpu)
+    if gpu is not None or not roles.isdisjoint(WORKER_ROLES):
+        sections["gpu"] = gpu_section(gpu or "")
     return Settings({**sections, **autoscaling_section(autoscaling)}, roles, training)
 
 

@@ -45,8 +45,8 @@ def rolled_out(live: Mapping[str, Any] | None) -> bool:
 def old_pods(cluster: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> dict[Path, list[str]]:
     """The pods of a RayCluster that do not have what its templates set, by their place.
 
-    KubeRay and admission add containers, variables, labels and requests, so only what a template sets counts. Images do
-    not, because admission may replace them with those of a mirror.
+    KubeRay and admission add containers, variables, labels and requests, so only what a template sets counts. Of an
+    image, its tag and its digest count: admission may replace the rest with the name of a mirror.
 
     Args:
         cluster: the RayCluster.
@@ -79,7 +79,7 @@ def _fits(pod: Mapping[str, Any], template: Mapping[str, Any]) -> bool:
         return False
     containers = {one.get("name"): one for one in spec.get("containers") or ()}
     return all(
-        _has_resources(have, one) and _env(one).items() <= _env(have).items()
+        _has_resources(have, one) and _env(one).items() <= _env(have).items() and _has_version(have, one)
         for one in wanted.get("containers") or ()
         if (have := containers.get(one.get("name"))) is not None
     )
@@ -88,6 +88,18 @@ def _fits(pod: Mapping[str, Any], template: Mapping[str, Any]) -> bool:
 def _env(container: Mapping[str, Any]) -> dict[str, str]:
     """The variables with a plain value."""
     return {str(one.get("name")): str(one["value"]) for one in container.get("env") or () if "value" in one}
+
+
+def _has_version(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a container's image has the tag and the digest of a template, as far as both name them."""
+    versions = (_version(str(one.get("image") or "")) for one in (have, wanted))
+    return all(one == other or not (one and other) for one, other in zip(*versions, strict=True))
+
+
+def _version(image: str) -> tuple[str, str]:
+    """The tag and the digest of an image; empty where it names none."""
+    name, _, digest = image.partition("@")
+    return name.rpartition("/")[2].partition(":")[2], digest
 
 
 def _has_resources(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

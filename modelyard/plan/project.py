@@ -99,7 +99,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
     gone = dropped_remotes(left, ())
-    wrong = (*wrong, *unread, *dropped(stack, gone), *grown.findings)
+    wrong = (*wrong, *unread, *dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
     try:
         plan = make_plan(stack, library_of(root), state, today, remotes=starts)
     except UNFIT:
@@ -272,6 +272,15 @@ def named_files(stack: Stack) -> tuple[str, ...]:
     return (*prices, *lists, *(lock_file(one.name) for one in config.environments))
 
 
+def _about_prices(root: Path, stack: Stack) -> tuple[Finding, ...]:
+    """The findings about the stack's price file, with or without costs in the plan."""
+    if stack.config.prices is None:
+        return ()
+    from modelyard.plan.cost.file import load_prices  # few stacks have a file, and a cold start must be short
+
+    return load_prices(root, stack.config.prices, stack)[1]
+
+
 def _with_project(root: Path, stack: Stack) -> Stack:
     named = stack._replace(project=project_name(root))
     if not stack.config.environments:
@@ -329,7 +338,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, _library(root, stack), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    extra = (*findings, *compared, *notes, *dropped(stack, gone), *grown.findings)
+    extra = (*findings, *compared, *notes, *dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
     plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
     whole = _with(extra, plan, stack, today)
     return Planned(stack=stack, plan=whole, findings=(), state=state, asked=counter.total(), remotes=_states(starts))

@@ -1,4 +1,4 @@
-"""Orders Kueue's objects so that Kueue reaches the worker clusters for as long as jobs run there.
+"""Orders Kueue's objects after those that they need, so that Kueue reaches worker clusters while jobs run there.
 
 A ClusterQueue refers to an AdmissionCheck, that to a MultiKueueConfig, and that to MultiKueueClusters. When a run ends
 or is cancelled, Kueue deletes its copy in the worker cluster only while all four exist (Kueue 0.19.2,
@@ -16,6 +16,13 @@ from modelyard.stack.words import plural
 _CLUSTER: Final = "MultiKueueCluster"
 _KINDS: Final = (_CLUSTER, "MultiKueueConfig", "AdmissionCheck", "ClusterQueue")
 """The kinds in order: objects of each kind are named by objects of the next."""
+_FIRST: Final = ("Namespace", "Topology", "ResourceFlavor", *_KINDS, "LocalQueue")
+"""The kinds in the order of a plan's steps: objects of each kind may need those of the kinds before it."""
+
+
+def place(target: TargetPlan) -> int:
+    """Sorts an object after those that it may need, and before those that may need it."""
+    return _FIRST.index(target.key.kind) if target.key.kind in _FIRST else len(_FIRST)
 
 
 def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, ...]]]:

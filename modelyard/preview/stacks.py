@@ -286,38 +286,37 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
 
 
 def _at_commit(
-    commit: Commit, planned: Planned | None, today: date, prices: Path | None = None
+    commit: Commit, planned: Planned | None, today: date, project: Path | None = None
 ) -> StackAtCommit | None:
     if planned is None:
         return None
     config = planned.stack.config if planned.stack is not None else None
-    findings = _findings(commit, planned, today, prices or commit.root)
+    findings = _findings(commit, planned, today, project or commit.root)
     return StackAtCommit(
         planned.plan, findings, config.kubernetes_version if config else "", config.waivers if config else ()
     )
 
 
-def _findings(commit: Commit, planned: Planned, today: date, prices: Path) -> tuple[Finding, ...]:
+def _findings(commit: Commit, planned: Planned, today: date, project: Path) -> tuple[Finding, ...]:
     """The findings as in ``modelyard check``, policies included, without those of the project as a whole.
 
     Args:
         commit: the commit whose policies judge.
         planned: the plan.
         today: the date for waivers.
-        prices: the project whose prices count, and whose patches and GPUs the plan uses.
+        project: the project whose patches, GPUs and prices the plan uses.
     """
     plan = planned.plan or planned.partial
     if plan is None or planned.stack is None:
         return planned.findings
     stack, found = planned.stack, plan.findings
     if commit.judged:
-        with in_project(prices):
+        with in_project(project):
             found = check_plan(commit.root, stack, plan, today, commit.rules)
         if planned.plan is None:
             found = with_partial(planned, plan._replace(findings=found)).findings
-    problems = prices_of(prices, stack)[1]
-    shared = (*shared_findings(commit), *library_of(prices).findings)
+    shared = (*shared_findings(commit), *library_of(project).findings)
     if shared:
         whole = {(finding.code, finding.file, finding.summary) for finding in shared}
         found = tuple(one for one in found if (one.code, one.file, one.summary) not in whole)
-    return ordered((*found, *problems)) if problems else found
+    return found

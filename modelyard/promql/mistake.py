@@ -79,12 +79,21 @@ def _place(text: str, words: tuple[Token, ...], said: str) -> Span:
     if "unclosed" in said or "unexpected end of input inside" in said:
         return _unclosed(text, words, {"braces": "{", "brackets": "["}.get(said.rpartition(" ")[2], "("))
     if said != _NO_REASON and not _LEXICAL.match(said):
-        for start, end in _spans(text, words):
+        for start, end in _spans(words):
             if _refusal(text[start:end]) == said:
                 return _narrowed(text, (start, end), said)
     if len(words) > _MOST_WORDS:
         return (0, len(text))
-    return _last_word(text, words) if said == _NO_REASON else _said_of(text, words, said)
+    if said == _NO_REASON:
+        return _last_word(text, words)
+    return _said_of(text, words, said) if _LEXICAL.match(said) else _narrowed(text, _part(text, words, said), said)
+
+
+def _part(text: str, words: tuple[Token, ...], said: str) -> Span:
+    """Returns the part about which the parser says ``said``: the earliest end, and then the latest start."""
+    end = next((word.end for word in words if _refusal(text[: word.end]) == said), len(text))
+    starts = (word.start for word in reversed(words) if word.end <= end)
+    return (next((start for start in starts if _refusal(text[start:end]) == said), 0), end)
 
 
 def _said_of(text: str, words: tuple[Token, ...], said: str) -> Span:
@@ -144,11 +153,11 @@ def _unclosed(text: str, words: tuple[Token, ...], bracket: str) -> Span:
     return (0, len(text))
 
 
-def _spans(text: str, words: tuple[Token, ...]) -> Iterator[Span]:
-    """Yields the parts of a text that parse by themselves, shortest first: calls, brackets, selectors, the whole."""
+def _spans(words: tuple[Token, ...]) -> Iterator[Span]:
+    """Yields the parts of a text that parse by themselves, shortest first: calls, brackets, selectors."""
     shut = closing(words)
     ends = {opened: words[closed].end for opened, closed in shut.items()}
-    found = {(0, len(text))}
+    found: set[Span] = set()
     for opened, end in ends.items():
         before = words[opened - 1] if opened and words[opened - 1].kind == "name" else words[opened]
         if words[opened].text == "[" and opened:

@@ -1,14 +1,14 @@
 """Explanations of finding codes for the terminal: Markdown with its marks turned into colours."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 
 from modelyard.explanations import Explanation, families
-from modelyard.report.style import PLAIN, Style, hanging, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
 
-_BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
-_CODE = re.compile(r"`([^`]+)`")
+_MARKED = re.compile(r"\*\*(?P<bold>.+?)\*\*|`(?P<code>[^`]+)`|(?P<plain>.)")
+"""A part of Markdown text without its marks."""
 
 
 def explanation_text(explanation: Explanation, style: Style = PLAIN) -> list[str]:
@@ -21,8 +21,7 @@ def explanation_text(explanation: Explanation, style: Style = PLAIN) -> list[str
         if paragraph:
             bullet = paragraph[0].startswith("- ")
             text = " ".join(line.strip() for line in paragraph)
-            filled = wrapped(text[2:] if bullet else text, 2 if bullet else 0, style.columns, "- " if bullet else "")
-            lines.extend(_painted("\n".join(filled), style).split("\n"))
+            lines.extend(_filled(text[2:], style, "- ") if bullet else _filled(text, style))
             paragraph.clear()
 
     for line in explanation.body.split("\n"):
@@ -44,14 +43,18 @@ def explanation_text(explanation: Explanation, style: Style = PLAIN) -> list[str
     return lines
 
 
-def _painted(text: str, style: Style) -> str:
-    """Filled lines with colours for Markdown's marks; marked text may go on in the next line."""
+def _filled(text: str, style: Style, lead: str = "") -> list[str]:
+    """A paragraph of Markdown filled to the width, with colours instead of its marks, which have no width."""
+    parts = [(found[found.lastgroup], found.lastgroup) for found in _MARKED.finditer(safe(text)) if found.lastgroup]
+    marks = iter([mark for part, mark in parts for character in part if not character.isspace()])
+    paints = {"bold": style.bold, "code": style.link}
 
-    def each(paint: Callable[[str], str], marked: str) -> str:
-        return re.sub(r"[^\n ](?:[^\n]*[^\n ])?", lambda part: paint(part[0]), marked)
+    def painted(word: str) -> str:
+        runs = groupby([(character, next(marks, "plain")) for character in word], lambda pair: pair[1])
+        return "".join(paints.get(mark, str)("".join(character for character, _ in run)) for mark, run in runs)
 
-    text = _BOLD.sub(lambda found: each(style.bold, found[1]), text)
-    return _CODE.sub(lambda found: each(style.link, found[1]), text)
+    filled = wrapped("".join(part for part, _ in parts), len(lead), style.columns, lead)
+    return [line[: len(lead)] + " ".join(map(painted, line[len(lead) :].split(" "))) for line in filled]
 
 
 def list_text(known: Mapping[str, Explanation], style: Style = PLAIN) -> list[str]:

@@ -19,7 +19,8 @@ def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[
     """Each diverging field with its values, and the stacks with each value."""
     rows = _without_keys(rows)
     if not rows:
-        return [f"{plural(stacks, 'stack')} ask for the same values"]
+        planned = plural(stacks, "stack")
+        return [f"nothing to compare: {planned} can be planned" if stacks < 2 else f"{planned} ask for the same values"]
     lines: list[str] = []
     for target in dict.fromkeys(row.target for row in rows):
         lines.append(style.bold(safe(target)))

@@ -45,6 +45,7 @@ def promotion_text(
             style.bold(f"{'taken' if written else 'to take'} from {safe(source)}"),
             *_table(promotion.taken, style, "→"),
             "",
+            *_lowered(promotion.lowered, source, target, style),
         ]
         lines += [_painted(part, style) for line in diff for part in folded(safe(line), style.columns)] + [""]
     if kept:
@@ -56,7 +57,6 @@ def promotion_text(
     if promotion.decided:
         lines += [*wrapped(_DECIDED, 0, style.columns), ""]
     if promotion.taken:
-        lines += _lowered(promotion.lowered, source, target, style)
         words = f"{plural(len(promotion.taken), 'setting')} {'written' if written else 'to take'}, {len(kept)} kept"
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
         edit = (f"modelyard promote {source} {target}", *options, "--write")

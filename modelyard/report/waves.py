@@ -154,8 +154,10 @@ def _github_matrix(wave: Wave) -> Iterator[str]:
 
 def _github_call(workflow: str, stack: str, gate: Gate | None = None) -> Iterator[str]:
     yield f"    uses: ./.github/workflows/{workflow}"
+    # What the called workflow may have at most; its jobs say what they have.
     yield "    permissions:"
     yield "      contents: read"
+    yield "      id-token: write # only for jobs of that workflow that ask for it: see the guide to CI, cloud login"
     yield "    with:"
     yield f"      stack: {stack}"
     if gate is not None and gate.timeout != TIMEOUT:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.patterns import regex
 from modelyard.stack import codes, durations
-from modelyard.stack.config import WORKERS, Path
+from modelyard.stack.config import RAY_KINDS, TARGET_KINDS, WORKERS, Path
 from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.remote import controller_url
 from modelyard.stack.schema import PREFIX
@@ -30,9 +30,6 @@ _PLAIN_NUMBER: Final = regex(r"[0-9]+(\.[0-9]+)?")
 _LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of items with sizes."""
 _SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
-_RAY_KINDS: Final = {"rayCluster": "RayCluster", "rayService": "RayService"}
-_TARGET_KINDS: Final = {"deployment": "Deployment", "statefulSet": "StatefulSet", **_RAY_KINDS}
-"""The kinds of a target, by the key with its name."""
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _WHOLE: Final = ("rows", "parameters")
 """Values without fractions: a user who writes 50m means millions and gets thousandths."""
@@ -102,9 +99,9 @@ def _targets(config: Mapping[str, Any]) -> Iterator[Mistake]:
     for role, target in targets.items() if isinstance(targets, dict) else ():
         if not isinstance(target, dict):
             continue
-        named = [key for key in _TARGET_KINDS if key in target]
+        named = [key for key in TARGET_KINDS if key in target]
         for key in named[1:]:
-            kinds = f"a {_TARGET_KINDS[named[0]]} and a {_TARGET_KINDS[key]}"
+            kinds = f"a {TARGET_KINDS[named[0]]} and a {TARGET_KINDS[key]}"
             summary = f"{name((PREFIX + 'targets', role))} names both {kinds}"
             yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, "keep the one that the workload is")
         if managed and named and named[-1] != "deployment":
@@ -119,9 +116,9 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
     """Finds workers without their group, two objects of KubeRay, and a mode of autoscaling that cannot scale them."""
     for role, target in targets.items():
         named = _ray_object(target)
-        for key in (key for key in (*_RAY_KINDS, "group") if isinstance(target, dict) and key in target):
+        for key in (key for key in (*RAY_KINDS, "group") if isinstance(target, dict) and key in target):
             if role not in (("rayWorker",) if key == "group" else ("rayHead", "rayWorker")):
-                kind = _RAY_KINDS[named[0] if named else "rayCluster"]
+                kind = RAY_KINDS[named[0] if named else "rayCluster"]
                 why, remedy = f"a {kind} has only Ray's head and workers", "name a Deployment or StatefulSet"
                 if key == "group":
                     why, remedy = "only rayWorker has a group", "drop it"
@@ -132,9 +129,9 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
     grouped = isinstance(targets.get("rayWorker"), dict) and "group" in targets["rayWorker"]
     if (worker is not None) != grouped:
         key = worker[0] if worker is not None else "rayCluster"
-        lacks = "group" if worker is not None else " or ".join(_RAY_KINDS)
-        summary = f"{name(at)} lacks {lacks}: a {_RAY_KINDS[key]} may have several groups of workers"
-        remedy = f"write the name of the {_RAY_KINDS[key]} and of the worker group: {{{key}: NAME, group: GROUP}}"
+        lacks = "group" if worker is not None else " or ".join(RAY_KINDS)
+        summary = f"{name(at)} lacks {lacks}: a {RAY_KINDS[key]} may have several groups of workers"
+        remedy = f"write the name of the {RAY_KINDS[key]} and of the worker group: {{{key}: NAME, group: GROUP}}"
         yield Mistake(at, codes.MISSING_KEY, summary, remedy)
     platform = config.get(PREFIX + "platform")
     without = platform.get("without") if isinstance(platform, dict) else None
@@ -142,13 +139,13 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
     if head != worker and not {"rayHead", "rayWorker"} & set(map(str, without)):
         role, other = ("rayHead", "rayWorker") if head is not None else ("rayWorker", "rayHead")
         key = (head or worker or ("rayCluster", ""))[0]
-        summary = f"{name((PREFIX + 'targets', role))} is not in the same {_RAY_KINDS[key]} as {other}"
-        remedy = f"name the same {_RAY_KINDS[key]} for rayHead and rayWorker, or leave out one with platform.without"
+        summary = f"{name((PREFIX + 'targets', role))} is not in the same {RAY_KINDS[key]} as {other}"
+        remedy = f"name the same {RAY_KINDS[key]} for rayHead and rayWorker, or leave out one with platform.without"
         yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
     scaling = config.get(PREFIX + "autoscaling")
     mode = scaling.get("mode", "none") if isinstance(scaling, dict) else "none"
     if worker is not None and mode != "none":
-        kind = _RAY_KINDS[worker[0]]
+        kind = RAY_KINDS[worker[0]]
         summary = f"{name((PREFIX + 'autoscaling', 'mode'))} is {mode}, which cannot scale a {kind}"
         remedy = "set it to none; KubeRay's enableInTreeAutoscaling scales the workers"
         yield Mistake((PREFIX + "autoscaling", "mode"), codes.FORM, summary, remedy)
@@ -156,7 +153,7 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
 
 def _ray_object(target: Any) -> tuple[str, Any] | None:
     """The object of KubeRay that a target names: the key, and the name; None if it names none."""
-    keys = [key for key in _RAY_KINDS if isinstance(target, dict) and key in target]
+    keys = [key for key in RAY_KINDS if isinstance(target, dict) and key in target]
     return (keys[0], target[keys[0]]) if keys else None
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path as FilePath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
@@ -209,6 +209,12 @@ class Target(NamedTuple):
     def name(self) -> str:
         """Name of the object."""
         return self.stateful_set or self.ray_cluster or self.ray_service or self.deployment
+
+
+RAY_KINDS: Final = {"rayCluster": "RayCluster", "rayService": "RayService"}
+"""The kinds that only Ray's workloads may have, by the key with the name of the object."""
+TARGET_KINDS: Final = {"deployment": "Deployment", "statefulSet": "StatefulSet", **RAY_KINDS}
+"""The kinds of a target, by the key with its name."""
 
 
 class Targets(NamedTuple):

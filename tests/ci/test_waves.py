@@ -167,6 +167,12 @@ def test_a_workflow_of_another_branch_applies_nothing(world: World) -> None:
     assert first["if"] == "${{ github.ref == 'refs/heads/main' }}"
 
 
+def test_the_jobs_of_a_called_workflow_may_ask_for_an_identity_token(world: World) -> None:
+    found = yaml.safe_load(world.written("github", *CANARY).read_text())["jobs"].values()
+    allowed = {"contents": "read", "id-token": "write"}
+    assert all(job["permissions"] == (allowed if "uses" in job else {}) for job in found)
+
+
 @pytest.mark.parametrize(
     "words", [CANARY, (*CANARY, "--max-failures", "1", "--timeout", "1h", "--bake", "1h", "--query", QUERY), ()]
 )

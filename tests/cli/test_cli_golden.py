@@ -28,6 +28,7 @@ EXAMPLES = [
     "blame dev ray-model memory",
     "ledger dev",
     "promote dev staging",
+    "promote prod dev",
     "patches",
     "patches ray-worker",
     "gpus --supported",

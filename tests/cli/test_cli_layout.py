@@ -92,6 +92,7 @@ def test_text_fits_the_terminal_or_100_columns(run: Any, terminal: Any, words: t
     for columns in (60, 77):
         lines = terminal(columns, *words).text.splitlines()
         assert max(map(len, lines)) <= columns, max(lines, key=len)
+        assert words[-1] != "--help" or not [line for line in lines if re.search(r"\w-$", line)]
         if words[0] != "diff":
             assert not [line for line in lines if line != line.rstrip()]
 

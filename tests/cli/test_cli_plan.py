@@ -44,6 +44,13 @@ def test_detailed_exit_code_of_changes_and_of_errors(project: Any, run: Any) -> 
     assert run("plan", "dev", "--detailed-exitcode").code == 1
 
 
+@pytest.mark.parametrize("command", ["plan dev", "plan dev --no-cost", "check dev", "diff dev", "render dev"])
+def test_a_price_file_with_errors_is_an_error_with_or_without_costs(project: Any, run: Any, command: str) -> None:
+    project.add("modelyard:prices: stacks/prices.yaml")
+    result = run(*command.split())
+    assert (result.code, result.errors) == (1, ["CFG103"])
+
+
 def test_a_stack_named_twice_is_planned_once(run: Any) -> None:
     assert run("plan", "dev", "dev").out == run("plan", "dev").out
 

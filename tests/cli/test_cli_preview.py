@@ -315,6 +315,16 @@ def test_a_matrix_reports_a_stack_that_cannot_be_planned(
     assert "replicas" in result.out
 
 
+def test_a_matrix_has_the_reasons_of_each_stack_that_cannot_be_planned(
+    project: Any, run: Any, golden: Callable[..., None]
+) -> None:
+    project.edit(("cpu: 8", "cpu: eight"))
+    one = run("plan", "--all", "--matrix", "--target", "rayHead")
+    shutil.rmtree(project.root / "stacks/recorded/prod")
+    several = (run("plan", "--all", "--matrix", *words) for words in ((), ("--json",), ("--target", "rayWroker")))
+    golden(one, *several)
+
+
 def test_a_matrix_groups_stacks_by_value(project: Any, run: Any) -> None:
     document = parsed(run, "plan", "--all", "--matrix")
     assert document["stacks"] == ["dev", "prod", "staging"]

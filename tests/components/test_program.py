@@ -344,6 +344,20 @@ def test_absent_sections_have_no_findings(run: Run) -> None:
     assert re.findall(r"[A-Z]{3}\d{3}", str(error.value)) == ["RES003"]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RayCluster("ray", worker=WORKING, namespace=NAMESPACE),
+        lambda: Platform("platform", ray_worker=WORKING, namespace=NAMESPACE),
+        lambda: Platform("platform", celery=TASKS, namespace=NAMESPACE),
+    ],
+    ids=["RayCluster", "ray_worker", "celery"],
+)
+def test_training_pods_need_a_gpu(run: Run, make: Callable[[], Any]) -> None:
+    with pytest.raises(pulumi.RunError, match=r"cannot be planned[\s\S]*gpu.model is empty"):
+        run(make)
+
+
 def test_an_unknown_gpu_is_reported(run: Run) -> None:
     with pytest.raises(pulumi.RunError, match="unknown GPU 'A11'"):
         run(lambda: CeleryTraining("tasks", gpu="A11", namespace=NAMESPACE, **TASKS))
@@ -441,7 +455,7 @@ SECTIONS = {
     "drainRay": (arguments.RayJobsSection, ""),
     "drainCelery": (arguments.CeleryJobsSection, ""),
     "platform": (arguments.PlatformSection, ""),
-    "target": (arguments.TargetSection, ""),
+    "target": (arguments.RayTargetSection, ""),
     "patch": (arguments.PatchEntry, ""),
     "waiver": (arguments.WaiverEntry, ""),
     "remoteQuota": (arguments.RemoteQuotaSection, ""),

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.findings import Finding, ordered
+from modelyard.findings import Finding
 from modelyard.hardware import resolve
 from modelyard.hardware.own import of_project
 from modelyard.hardware.partitions import resource_compute
@@ -36,9 +36,9 @@ _FREE = Money(Fraction(0), Fraction(0))
 
 @of_project
 def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
-    """The plan with its cost in all of its clusters; only the findings if the stack's price file has errors.
+    """The plan with its cost in all of its clusters.
 
-    A stack that could not be planned is returned unchanged.
+    A stack that could not be planned, or whose price file has errors, is returned unchanged.
 
     Args:
         root: the project's folder, which holds price files.
@@ -47,9 +47,9 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     """
     if planned.stack is None or planned.plan is None or planned.state is None:
         return planned
-    prices, findings = prices_of(root, planned.stack)
+    prices, _ = prices_of(root, planned.stack)
     if prices is None:
-        return planned._replace(plan=None, findings=findings)
+        return planned
     try:
         costs = {plan.remote: cost_of(plan, state, prices, earlier).targets for plan, state in planned.clusters}
     except UNFIT:
@@ -57,8 +57,7 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
             raise
         return planned._replace(plan=None, findings=damage)
     idle = _jobs_only(planned.stack, [name for name, targets in costs.items() if not targets])
-    plan = planned.plan._replace(cost=stack_cost(chain.from_iterable(costs.values()), idle))
-    return planned._replace(plan=plan._replace(findings=ordered((*plan.findings, *findings))) if findings else plan)
+    return planned._replace(plan=planned.plan._replace(cost=stack_cost(chain.from_iterable(costs.values()), idle)))
 
 
 def _jobs_only(stack: Stack, names: Collection[str]) -> Iterator[JobsOnly]:

@@ -7,18 +7,14 @@ from typing import Final
 
 from modelyard import quantity
 from modelyard.hardware.limits import RAY_DEFAULT
+from modelyard.stack.config import TARGET_KINDS
 from modelyard.workloads.discovery.evidence import ROLES
 from modelyard.workloads.discovery.values import Candidate, Discovery, PatchOff
 from modelyard.workloads.training import BACKENDS
 from modelyard.workloads.training.celery import CELERY
 from modelyard.workloads.training.ray import RAY
 
-_KEYS: Final[Mapping[str, str]] = {
-    "Deployment": "deployment",
-    "StatefulSet": "statefulSet",
-    "RayCluster": "rayCluster",
-    "RayService": "rayService",
-}
+_KEYS: Final[Mapping[str, str]] = {kind: key for key, kind in TARGET_KINDS.items()}
 """The key of a target by the kind of its object."""
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9._/:@-]*[A-Za-z0-9]")
 _SPECIAL: Final = frozenset(("true", "false", "yes", "no", "on", "off", "null"))

@@ -3,9 +3,18 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from modelyard.stack.config import Path
+from modelyard.stack.config import Config, Path
 
 Given = TypeVar("Given")
+
+
+class Elsewhere(NamedTuple):
+    """The source of a fact in some stacks, if it is not the usual one."""
+
+    source: Path
+    applies: Callable[[Config], bool]
+    words: str
+    """Which stacks: "if …"."""
 
 
 class Fact(NamedTuple, Generic[Given]):
@@ -19,13 +28,19 @@ class Fact(NamedTuple, Generic[Given]):
     """Path in the stack file of the value that it follows from; empty if no line of a stack file decides it."""
     why: str = ""
     """Why it has no source; empty if it has one."""
-    idle: Path = ()
-    """Its source while its training backend is idle, if that is another."""
+    elsewhere: tuple[Elsewhere, ...] = ()
+    """Its other sources; the first that applies counts."""
+    meaning: str = ""
+    """A sentence; empty if the schema of stack files describes its source, which has the same value."""
+
+    def source_in(self, config: Config) -> Path:
+        """Its source in a stack with this config."""
+        return next((one.source for one in self.elsewhere if one.applies(config)), self.source)
 
 
-def written(path: str, value: Callable[[Given], Any]) -> Fact[Given]:
+def written(path: str, value: Callable[[Given], Any], meaning: str = "") -> Fact[Given]:
     """Returns a fact whose value stands in the stack file under the fact's own path."""
-    return Fact(path, value, tuple(path.split(".")))
+    return Fact(path, value, tuple(path.split(".")), meaning=meaning)
 
 
 def tree_of(table: Iterable[Fact[Given]]) -> dict[str, Any]:

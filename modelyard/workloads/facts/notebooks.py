@@ -66,11 +66,17 @@ def _server(name: str, value: Callable[[NotebookServers], Any], none: Any = "") 
 NOTEBOOKS: Final[tuple[Fact[NotebookParts], ...]] = (
     written("notebooks.claim", lambda given: given.notebooks.claim),
     written("notebooks.path", lambda given: given.notebooks.path),
-    Fact("notebooks.servers.declared", lambda given: bool(given.placed), ("notebooks", "servers")),
+    Fact(
+        "notebooks.servers.declared",
+        lambda given: bool(given.placed),
+        ("notebooks", "servers"),
+        meaning="Whether a user has a server.",
+    ),
     Fact(
         "notebooks.servers.spaces",
         lambda given: sorted(set(given.placed.values())),
         ("notebooks", "servers", "users"),
+        meaning="List of the namespaces with servers.",
     ),
     written(
         "notebooks.servers.users",

@@ -202,7 +202,7 @@ def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | 
 
 
 POOL: Final[tuple[Fact[Config], ...]] = (
-    Fact("pool.shared", lambda config: bool(config.teams), ("teams",)),
+    Fact("pool.shared", lambda config: bool(config.teams), ("teams",), meaning="Whether the stack has teams."),
     written("flavors", lambda config: [_flavor(one) for one in config.flavors]),
     written(
         "workerClusters", lambda config: [{"name": one.name, "secret": one.secret} for one in config.worker_clusters]
@@ -284,8 +284,18 @@ def _plugin_configs(config: Config) -> list[dict[str, Any]]:
 
 
 PARTITIONS: Final[tuple[Fact[Config], ...]] = (
-    Fact("partitions.declared", lambda config: bool(config.partitions), ("partitions",)),
-    Fact("partitions.configs", _plugin_configs, ("partitions",)),
+    Fact(
+        "partitions.declared",
+        lambda config: bool(config.partitions),
+        ("partitions",),
+        meaning="Whether the stack has partitions.",
+    ),
+    Fact(
+        "partitions.configs",
+        _plugin_configs,
+        ("partitions",),
+        meaning="List of the partitions, as configs of the device plugin.",
+    ),
 )
 """The facts of all partitions."""
 
@@ -319,8 +329,18 @@ def _pool_facts(pool: NodePool) -> dict[str, Any]:
 
 
 NODE_POOLS: Final[tuple[Fact[Config], ...]] = (
-    Fact("nodePools.any", lambda config: bool(config.node_pools), ("nodePools",)),
-    Fact("nodePools.pools", lambda config: [_pool_facts(pool) for pool in config.node_pools], ("nodePools",)),
+    Fact(
+        "nodePools.any",
+        lambda config: bool(config.node_pools),
+        ("nodePools",),
+        meaning="Whether the stack has node pools.",
+    ),
+    Fact(
+        "nodePools.pools",
+        lambda config: [_pool_facts(pool) for pool in config.node_pools],
+        ("nodePools",),
+        meaning="List of the node pools, as Karpenter takes them.",
+    ),
 )
 """The facts of all node pools."""
 

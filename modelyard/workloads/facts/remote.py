@@ -60,7 +60,7 @@ def quota_of(resource: Resource) -> RemoteQuota | None:
 
 
 REMOTE: Final[tuple[Fact[RemoteCluster], ...]] = (
-    Fact("remote.name", lambda remote: remote.name, ("remote",)),
+    Fact("remote.name", lambda remote: remote.name, ("remote",), meaning="Name of the remote cluster."),
     written("remote.namespace", lambda remote: remote.cluster.namespace),
     written("remote.createNamespace", lambda remote: remote.cluster.create_namespace),
     Fact(
@@ -69,6 +69,7 @@ REMOTE: Final[tuple[Fact[RemoteCluster], ...]] = (
             {"name": one.name, **quota._asdict()} for one in remote.resources if (quota := quota_of(one)) is not None
         ],
         ("remote", "quota"),
+        meaning="List of the resources with a quota in the remote cluster, with their quotas.",
     ),
 )
 """The facts of a remote cluster, besides the stack's. In their sources ``remote`` stands for the cluster's path."""

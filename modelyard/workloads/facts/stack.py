@@ -6,11 +6,12 @@ rendered value leads back to the line that set it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from modelyard.hardware.limits import RAY_PREVIEW
-from modelyard.stack.config import Config, Path, Stack
-from modelyard.workloads.facts.fact import Fact, tree_of, values_of, written
+from modelyard.stack.config import RAY_KINDS, ROLES, TARGET_KINDS, Config, Path, Stack
+from modelyard.workloads.facts.fact import Elsewhere, Fact, tree_of, values_of, written
 from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
 from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
 from modelyard.workloads.facts.pool import NODE_POOLS, PARTITIONS, POOL
@@ -47,11 +48,17 @@ def _queries(backend: Backend) -> tuple[Fact[Given], ...]:
         return queries.vendor if given.config.autoscaling.queries == "vendor" else queries.valid
 
     return (
-        Fact(f"autoscaling.{backend.name}Queries", asked, ("autoscaling", "queries")),
+        Fact(
+            f"autoscaling.{backend.name}Queries",
+            asked,
+            ("autoscaling", "queries"),
+            meaning=f"Queries for the workers of {backend.title}, as the platform's autoscaler reads them.",
+        ),
         Fact(
             f"autoscaling.{backend.name}Triggers",
             lambda given: [given.queries[backend.name].keda],
             ("autoscaling", "mode"),
+            meaning=f"List of KEDA's queries for the workers of {backend.title}.",
         ),
     )
 
@@ -65,14 +72,38 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
     written("gpu.perWorker", lambda given: given.config.gpu.per_worker),
     written("gpu.allocation", lambda given: given.config.gpu.allocation),
     # A task may choose multi_gpu whatever the default is, so the pod must support it.
-    Fact("gpu.several", lambda given: given.config.gpu.per_worker >= 2, ("gpu", "perWorker")),
+    Fact(
+        "gpu.several",
+        lambda given: given.config.gpu.per_worker >= 2,
+        ("gpu", "perWorker"),
+        meaning="Whether a Ray worker pod has several GPUs.",
+    ),
     Fact(
         "gpu.products",
         lambda given: next((list(one.products) for one in given.workloads if one.products), []),
         ("gpu", "model"),
+        meaning="List of the values of the label nvidia.com/gpu.product on nodes with the GPU.",
     ),
-    Fact("ray.available", lambda given: RAY.available(given.config), ("platform", "release")),
-    Fact("ray.since", lambda _: "{}.{:02}".format(*RAY_PREVIEW), (), "the platform's releases decide it"),
+    Fact(
+        "ray.available",
+        lambda given: RAY.available(given.config),
+        ("platform", "release"),
+        elsewhere=(
+            Elsewhere(
+                ("platform", "without"),
+                lambda config: RAY.worker in config.platform.without,
+                f"if that lists {RAY.worker}",
+            ),
+        ),
+        meaning="Whether the platform has Ray.",
+    ),
+    Fact(
+        "ray.since",
+        lambda _: "{}.{:02}".format(*RAY_PREVIEW),
+        (),
+        "the platform's releases decide it",
+        meaning="The first release with Ray.",
+    ),
     written("autoscaling.mode", lambda given: given.config.autoscaling.mode),
     written("autoscaling.maxReplicas", lambda given: given.config.autoscaling.max_replicas),
     *(fact for backend in BACKENDS.values() for fact in _queries(backend)),
@@ -83,12 +114,35 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
         "targets.deployments",
         lambda given: all(one.kind == "Deployment" for one in given.workloads),
         ("targets",),
+        meaning="Whether all workloads are Deployments.",
     ),
-    Fact("stack.name", lambda given: given.name, (), "the name of the stack file"),
-    Fact("stack.context", lambda given: given.context, (), "kubernetes:context of the stack file sets it"),
+    Fact("stack.name", lambda given: given.name, (), "the name of the stack file", meaning="Name of the stack."),
+    Fact(
+        "stack.context",
+        lambda given: given.context,
+        (),
+        "kubernetes:context of the stack file sets it",
+        meaning="Kubeconfig context of the stack's cluster; empty if the stack names none.",
+    ),
 )
 """The facts of the platform as a whole, and of the stack's cluster."""
 
+_MEANINGS: Final[Mapping[str, str]] = {
+    "deployment": "Name of the object, whatever its kind.",
+    "kind": "Kind of the object.",
+    "group": "Worker group in a RayCluster or RayService; empty for its head, and for other kinds.",
+    "container": "Name of the container that patches change.",
+    "replicas": "Number of pods; not set if an autoscaler or the platform sets it.",
+    "cpu": "CPU of one pod.",
+    "memory": "Memory of one pod, for all of its GPUs.",
+    "gpus": "GPUs of one pod.",
+    "volume": "Local volume of one pod.",
+    "gracePeriod": "Seconds that a pod may continue after it is asked to stop.",
+    "image": "Image of the container, for mode managed.",
+    "active": "Whether new training jobs go here; true for workloads that do not train.",
+    "maxReplicas": "Most pods in modes annotations and keda; 0 for an idle training backend.",
+}
+"""The meanings of the facts that every workload has."""
 _SIZED = ("replicas", "cpu", "memory", "image")
 _SET: Final[Mapping[str, tuple[str, ...]]] = {
     "apiServer": (),
@@ -111,6 +165,14 @@ class _Sized(NamedTuple):
     config: Config
 
 
+def _is_idle(backend: Backend, config: Config) -> bool:
+    return backend.name != config.training
+
+
+def _is_of_kind(role: str, kind: str, config: Config) -> bool:
+    return config.targets[ROLES.index(role)].kind == kind
+
+
 def _of_config(value: Callable[[Config], Any]) -> Callable[[_Sized], Any]:
     return lambda given: value(given.config)
 
@@ -119,35 +181,55 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     """Returns the facts of one workload."""
     trains = role in WORKER_ROLES
     switch: Path = ("training",) if trains else ()
+    idle = tuple(
+        Elsewhere(switch, partial(_is_idle, one), "if the stack trains on the other backend")
+        for one in BACKENDS.values()
+        if one.worker == role
+    )
+    kinds = {key: kind for key, kind in TARGET_KINDS.items() if role in RAY.roles or key not in RAY_KINDS}
 
-    def own(name: str, value: Callable[[_Sized], Any], *, idle: Path = ()) -> Fact[_Sized]:
+    def fact(
+        name: str,
+        value: Callable[[_Sized], Any],
+        source: Path = (),
+        why: str = "",
+        elsewhere: tuple[Elsewhere, ...] = (),
+    ) -> Fact[_Sized]:
+        return Fact(f"{role}.{name}", value, source, why, elsewhere, _MEANINGS[name])
+
+    def own(name: str, value: Callable[[_Sized], Any], elsewhere: tuple[Elsewhere, ...] = ()) -> Fact[_Sized]:
         here = name in _SET[role]
-        why = "" if here else "the platform decides it"
-        return Fact(f"{role}.{name}", value, (role, name) if here else (), why, idle)
+        return fact(name, value, (role, name) if here else (), "" if here else "the platform decides it", elsewhere)
 
-    def target(name: str, value: Callable[[_Sized], Any]) -> Fact[_Sized]:
-        return Fact(f"{role}.{name}", value, ("targets", role, name))
-
-    more = next((one.facts for one in BACKENDS.values() if one.worker == role), ())
+    more: tuple[Fact[Any], ...] = next((one.facts for one in BACKENDS.values() if one.worker == role), ())
     return (
-        *(Fact(fact.path, _of_config(fact.value), fact.source) for fact in more),
-        target("deployment", lambda given: given.workload.deployment),
-        Fact(f"{role}.kind", lambda given: given.workload.kind, ("targets", role)),
-        Fact(f"{role}.group", lambda given: given.workload.group, ("targets", role)),
-        target("container", lambda given: given.workload.container),
-        own("replicas", lambda given: given.workload.replicas, idle=switch),
+        *(one._replace(value=_of_config(one.value)) for one in more),
+        fact(
+            "deployment",
+            lambda given: given.workload.deployment,
+            ("targets", role, "deployment"),
+            elsewhere=tuple(
+                Elsewhere(("targets", role, key), partial(_is_of_kind, role, kind), f"for a {kind}")
+                for key, kind in kinds.items()
+                if key != "deployment"
+            ),
+        ),
+        fact("kind", lambda given: given.workload.kind, ("targets", role)),
+        fact("group", lambda given: given.workload.group, ("targets", role)),
+        fact("container", lambda given: given.workload.container, ("targets", role, "container")),
+        own("replicas", lambda given: given.workload.replicas, idle),
         own("cpu", lambda given: given.workload.cpu),
         own("memory", lambda given: given.workload.memory),
-        Fact(f"{role}.gpus", lambda given: given.workload.gpus, *_GPUS.get(role, ((), "it has no GPU"))),
+        fact("gpus", lambda given: given.workload.gpus, *_GPUS.get(role, ((), "it has no GPU"))),
         own("volume", lambda given: given.workload.volume),
         own("gracePeriod", lambda given: given.workload.grace_period),
         own("image", lambda given: given.workload.image),
-        Fact(f"{role}.active", lambda given: given.workload.active, switch, "" if trains else "it is always active"),
-        Fact(
-            f"{role}.maxReplicas",
+        fact("active", lambda given: given.workload.active, switch, "" if trains else "it is always active"),
+        fact(
+            "maxReplicas",
             lambda given: given.config.autoscaling.max_replicas if given.workload.active else 0,
             ("autoscaling", "maxReplicas"),
-            idle=switch,
+            elsewhere=idle,
         ),
     )
 
@@ -219,14 +301,11 @@ def fact_at(known: Facts, path: str) -> Any:
     return value
 
 
-def source_of(path: str, known: Facts) -> Path:
-    """Returns the path in the stack file from which the fact at a dotted path comes.
+def source_of(path: str, config: Config) -> Path:
+    """Returns the path in the stack file from which the fact at a dotted path comes, in a stack with this config.
 
     Several facts together, such as ``autoscaling``, come from the section of that name. Facts of a submission are in no
     table, and no stack file has their paths.
     """
     fact = _EVERYWHERE.get(path)
-    if fact is None:
-        return tuple(path.split("."))
-    idle = fact.idle and not fact_at(known, f"{path.rpartition('.')[0]}.active")
-    return fact.idle if idle else fact.source
+    return tuple(path.split(".")) if fact is None else fact.source_in(config)

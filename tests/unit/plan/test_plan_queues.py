@@ -88,6 +88,15 @@ def test_queues_have_a_step_and_no_replicas(dev: Any) -> None:
     assert {target.replicas for target in plan.targets if target.managed} == {(None, None)}
 
 
+def test_a_team_changes_after_what_it_needs_and_goes_before_it(dev: Any) -> None:
+    zone = Flavor("zone", "A10", topology=("cloud.provider.com/rack",))
+    team = Team("alpha", (Quota("zone", "16", "128Gi", 1),), "a")
+    site = pool(dev.applied(), team, flavors=(zone,))
+    made, gone = site.plan(), pool(site.applied(), flavors=()).plan()
+    assert [step.target for step in made.steps] == ["topology-zone", "zone", "team-alpha", "alpha"]
+    assert [step.target for step in gone.steps] == ["a/alpha", "team-alpha", "zone", "topology-zone"]
+
+
 def test_a_removed_team_deletes_its_queues(dev: Any) -> None:
     site = pool(dev, VISION, SPEECH).applied()
     assert site.plan().changed == ()

@@ -9,6 +9,7 @@ import pytest
 from modelyard.catalog import load_library
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
+from modelyard.kube.rollouts import old_pods
 from modelyard.kube.scheduling.pods import container_requests, pods_of, ray_pods, replaced_pods
 from modelyard.kube.state import Pod
 from modelyard.plan import Plan, TargetPlan
@@ -284,11 +285,13 @@ def test_the_drain_asks_the_jobs_api_of_the_raycluster(ray: Site) -> None:
     assert isinstance(Drain("ray", (KEY.name,), 60, 10, source).source, HeadService)
 
 
-def ray_pod(name: str, memory: str, cluster: str = "training", **metadata: Any) -> dict[str, Any]:
+def ray_pod(
+    name: str, memory: str, cluster: str = "training", image: str = "ray:2.52.0", **metadata: Any
+) -> dict[str, Any]:
     amounts = {"cpu": "4000m", "memory": memory, "nvidia.com/gpu": "1"}
     # Admission and KubeRay add requests and containers to pods.
     containers = [
-        {"name": "ray-worker", "resources": {"limits": amounts, "requests": amounts | {"x": "1"}}},
+        {"name": "ray-worker", "image": image, "resources": {"limits": amounts, "requests": amounts | {"x": "1"}}},
         {"name": "x"},
     ]
     labels = {"ray.io/cluster": cluster, "ray.io/group": "a10"}
@@ -313,3 +316,18 @@ def test_a_verification_waits_for_pods_with_an_old_template(dev: Site) -> None:
     old = rollout_check(*fine, ray_pod("old", "8Gi", annotations={"a": "b"}))
     assert (old.state, old.found) == ("waiting", "old has the old template")
     assert old.remedy.endswith("delete pods --selector ray.io/cluster=training,ray.io/group=a10")
+
+
+@pytest.mark.parametrize(
+    ("image", "old"),
+    [
+        ("ray:2.52.0", False),
+        ("mirror.example.com:5000/docker/ray:2.52.0", False),
+        ("ray:2.52.0@sha256:0123", False),
+        ("ray@sha256:0123", False),
+        ("ray:2.51.0", True),
+        ("mirror.example.com:5000/docker/ray:2.51.0@sha256:4567", True),
+    ],
+)
+def test_a_pod_with_another_version_of_the_image_is_old(image: str, old: bool) -> None:
+    assert bool(old_pods(ray_object(KEY), [ray_pod("a", "12Gi", image=image)])) is old

@@ -72,9 +72,9 @@ def after(made: Plan) -> ClusterState:
 def test_a_remote_cluster_gets_only_objects_for_remote_jobs(library: Library) -> None:
     assert names(plan(library, stack())) == [
         "Namespace far/far-jobs",
+        "ResourceFlavor far/remote-far-nodes",
         "ClusterQueue far/remote-far",
         "LocalQueue far/far",
-        "ResourceFlavor far/remote-far-nodes",
         "ServiceAccount far/remote-job",
     ]
     bare = stack(remote_resource(quota=None, create_namespace=False))
@@ -108,7 +108,7 @@ def test_dropped_objects_are_deleted_and_the_namespace_last(library: Library) ->
     gone = plan(library, stack(remote_resource(quota=None, create_namespace=False)), there._replace(state_objects=held))
     (remote,) = gone.remotes
     deleted = [target.name for target in remote.targets if target.action == "delete"]
-    assert deleted == ["far/remote-far", "far/far", "far/remote-far-nodes", "far/far-jobs"]
+    assert deleted == ["far/far", "far/remote-far", "far/remote-far-nodes", "far/far-jobs"]
     assert remote.steps[-1].why == "is deleted with all its jobs"
 
 

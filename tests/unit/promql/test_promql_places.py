@@ -86,6 +86,11 @@ def test_clauses_are_no_operands(query: str, node: str, text: str) -> None:
         ('a{b="c}', '"'),
         ("x[1e30]", "1e30"),
         ("x offset inf", "inf"),
+        ("sum(m) + 1e + n", "1e"),
+        ("sum(m) + a offset 5m offset 5m", "a offset 5m offset 5m"),
+        ('sum(m) + a == bool "b" or n', 'a == bool "b"'),
+        ("n or sum(m) + -a[5m]", "-a[5m]"),
+        ("1 > 2", "1 > 2"),
     ],
 )
 def test_mistakes_are_found_in_the_text(query: str, excerpt: str) -> None:

@@ -1,6 +1,7 @@
 """Every code of a finding is explained, and every explained code exists."""
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,6 +86,16 @@ def test_no_code_is_explained_twice() -> None:
 def test_no_mark_of_markdown_is_left_where_marked_text_is_wrapped(columns: int) -> None:
     style = PLAIN._replace(columns=columns)
     assert [code for code, one in explanations().items() if {"`", "**"} & set(_marks(one, style))] == []
+
+
+def test_marks_take_no_room_in_a_filled_line() -> None:
+    words = [f"`w{number:02}`" for number in range(40)] + ["**end** of", "`a long", "code`."]
+    style = Style(colour=True, columns=60)
+    _, _, *lines = explanation_text(Explanation("GPU001", "x", " ".join(words)), style)
+    shown = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+    assert " ".join(shown) == re.sub(r"[`*]", "", " ".join(words))
+    assert all(len(line) + 1 + len(following.split()[0]) > 60 for line, following in itertools.pairwise(shown))
+    assert lines[-1].endswith(f"{style.bold('end')} of {style.link('a')} {style.link('long')} {style.link('code')}.")
 
 
 def _marks(one: Explanation, style: Style) -> list[str]:

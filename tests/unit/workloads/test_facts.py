@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.explanations import explanations
 from modelyard.stack import load
-from modelyard.stack.config import Config, Gpu, Path, Platform, Stack
+from modelyard.stack.config import Config, Gpu, Path, Platform, Stack, Target, Targets
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
 from modelyard.stack.schema import schema_text
@@ -71,7 +71,8 @@ def test_a_cluster_without_the_platforms_workloads_has_none_of_their_facts() -> 
 def test_a_fact_has_a_source_or_a_reason_for_none(fact: Fact[Any]) -> None:
     assert bool(fact.source) != bool(fact.why)
     assert in_schema(fact.source)
-    assert in_schema(fact.idle)
+    assert fact.meaning or fact.source == tuple(fact.path.split("."))
+    assert all(in_schema(one.source) for one in fact.elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,26 @@ def test_a_fact_has_a_source_or_a_reason_for_none(fact: Fact[Any]) -> None:
 def test_the_source_of_a_fact(path: str, ray: Path, celery: Path) -> None:
     for training, expected in (("ray", ray), ("celery", celery)):
         one = config(training=training)
-        assert source_of(path, facts(one, workloads(one))) == expected
+        assert source_of(path, one) == expected
+
+
+WITHOUT = Platform("23.10", without=("rayWorker",))
+SET = Targets()._replace(ray_worker=Target("", "worker", stateful_set="ray-workers"))
+RAY_CLUSTER = Targets()._replace(ray_head=Target("", "head", ray_cluster="ray"))
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "source"),
+    [
+        ("ray.available", {"platform": WITHOUT}, ("platform", "without")),
+        ("rayWorker.deployment", {}, ("targets", "rayWorker", "deployment")),
+        ("rayWorker.deployment", {"targets": SET}, ("targets", "rayWorker", "statefulSet")),
+        ("rayHead.deployment", {"targets": RAY_CLUSTER}, ("targets", "rayHead", "rayCluster")),
+        ("celery.deployment", {"targets": SET}, ("targets", "celery", "deployment")),
+    ],
+)
+def test_the_source_of_a_fact_that_another_key_decides(path: str, changes: Mapping[str, Any], source: Path) -> None:
+    assert source_of(path, config(**changes)) == source
 
 
 def test_servers_are_in_the_namespaces_of_their_teams() -> None:
