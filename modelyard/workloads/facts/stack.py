@@ -186,7 +186,9 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
         for one in BACKENDS.values()
         if one.worker == role
     )
-    kinds = {key: kind for key, kind in TARGET_KINDS.items() if role in RAY.roles or key not in RAY_KINDS}
+    # A backend may decide its target itself.
+    named = TARGET_KINDS.items() if role in ROLES else ()
+    kinds = {key: kind for key, kind in named if role in RAY.roles or key not in RAY_KINDS}
 
     def fact(
         name: str,
