@@ -84,8 +84,8 @@ def environment() -> str:
     return page(
         "Environment variables",
         "No variable is required. `preview` and `waves` also read the variables with which GitHub Actions, "
-        "GitLab and Bitbucket name the repository and the target branch, and connections use `HTTPS_PROXY` and "
-        "`NO_PROXY`.",
+        "GitLab and Bitbucket name the repository and the target branch, connections use `HTTPS_PROXY` and `NO_PROXY`, "
+        "and temporary files are in `TMPDIR`, by default `/tmp`.",
         _section("modelyard", PROGRAM),
         _section("The Pulumi program", PULUMI),
         _section("The lab", LAB),

@@ -19,6 +19,7 @@ def facts() -> str:
         "(`match.when`) refers to by its path. For a field that a fact decides, `modelyard blame` shows the line of "
         "the stack file that sets the fact. "
         "[The guide](../guides/own-patch.md) uses facts in a patch.",
+        "A duration is a number of seconds. "
         "A patch may also use several facts together: `autoscaling` contains all facts whose paths begin with it. "
         "A patch with `mode: submitted` also uses facts of its run, such as `run` ([PAT012](../rules/PAT012.md)).",
         _table(FACTS.values()),
@@ -55,5 +56,5 @@ def _source(fact: Any) -> str:
 
     if not fact.source:
         return f"no key of modelyard: {fact.why}"
-    elsewhere = (f"{code(dotted(one.source))} {one.words}" for one in fact.elsewhere)
+    elsewhere = (f"{code(dotted(one.source))} {one.words}" for one in fact.other_sources)
     return "; ".join((code(dotted(fact.source)), *elsewhere))

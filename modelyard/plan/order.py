@@ -106,7 +106,7 @@ def order(
                 pods_within(up.after.reveal(), up.place, up.key.namespace, room.quotas),
             )
             if free < wanted:
-                spare, why = False, f"{free} of {wanted} new pods fit beside it"
+                spare, why = False, f"{free} of {wanted} new pods {'fits' if free == 1 else 'fit'} beside it"
     switch = None
     if switches:
         waits = _longest_wait([by_name[name] for name in downs], drains, scaled)
@@ -195,7 +195,9 @@ def _steps(
         why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)
         if target.upgrades:
             why = f"{why}; meanwhile a second RayCluster runs beside the old one: {second_cluster(target)} more"
-        yield Step(target.name, _phase(target), f"{why}; before it receives requests" if target.name in ahead else why)
+        if target.name in ahead:
+            why = f"{why}; requests go to it only afterwards"
+        yield Step(target.name, _phase(target), why)
 
 
 def without_waits(steps: Iterable[Step]) -> tuple[Step, ...]:

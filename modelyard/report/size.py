@@ -26,7 +26,7 @@ def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> l
     jobs = sum(len(one.jobs) for one in resources)
     lines = [f"{safe(stack)}: {plural(len(resources), 'resource')}, {plural(jobs, 'job')}"]
     for one in resources:
-        whose = "of one job" if one.own else f"for {one.resource.type} jobs"
+        whose = "for one job without a resource" if one.own else f"for {one.resource.type} jobs"
         lines += ["", f"{style.bold(safe(one.resource.name))}  {one.resource.type}  {style.dim(whose)}"]
         lines += table(_gets(one), ("", "GETS", "FROM"), style, 2)
         for job, estimate in one.jobs:
@@ -159,7 +159,7 @@ def _estimated(estimate: Estimate, numbers: dict[str, int], style: Style) -> lis
         lines += wrapped(f"{one.key}: {safe(one.value)}, {one.says}", 13, style.columns, "    assumed")
     assumed = {one.key for one in estimate.assumptions}
     if unknown := [key for key in estimate.missing if key not in assumed]:
-        lines += wrapped(f"{', '.join(unknown)} would improve the estimate", 13, style.columns, "    unknown")
+        lines += wrapped(f"{', '.join(unknown)}, which would improve the estimate", 13, style.columns, "    not set")
     for note in estimate.notes:
         lines += wrapped(note, 13, style.columns, "    note")
     return lines

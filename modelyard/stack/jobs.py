@@ -201,7 +201,7 @@ class Notebooks(NamedTuple):
     claim: str = "workspace"
     """The PersistentVolumeClaim with people's files, with this name in each namespace that runs notebooks."""
     path: str = "/home/jovyan/work"
-    """Mount path of the volume, in the job as in Jupyter."""
+    """Mount path of the users' files, in the job as in Jupyter."""
     cpu: str = "4"
     memory: str = "24Gi"
     time_limit: int = 21600

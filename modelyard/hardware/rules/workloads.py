@@ -173,7 +173,7 @@ def grace_finding(stack: Stack, code: str, pods: PodSizes, job_seconds: int) -> 
             Severity.ERROR,
             (section, "gracePeriod"),
             f"{section}.gracePeriod is {pods.grace_period} s, but a training job may run for {job_seconds} s",
-            detail="A rollout or a drained node would kill the job, and its hours of GPU time with it.",
+            detail="A rollout or node drain would kill a running job and waste its GPU hours.",
             remedy=f"set {section}.gracePeriod to {job_seconds} or more (a few minutes more let the pod clean up)",
             target=pods.deployment,
         )

@@ -20,7 +20,7 @@ from modelyard.workloads.sizing import Sized
 
 _ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")
 """Types whose work ends."""
-_SMALLER: Final = "request less, or add such nodes; waive RES212 if an autoscaler adds them"
+_SMALLER: Final = "request less, or add larger nodes; waive RES212 if an autoscaler adds them"
 NAMED: Final = 4
 """The number of jobs that a finding names; it counts the rest."""
 
@@ -366,6 +366,6 @@ def _without_node(stack: Stack, where: Path, what: str, why: Unplaced, *, blocks
         Severity.ERROR if blocks else Severity.WARNING,
         where,
         f"{what} has no room: {why.summary}",
-        "request less, or add such nodes; waive this if another autoscaler adds them",
+        "request less, or add nodes with room; waive this if an autoscaler adds them outside nodePools",
         detail=why.detail,
     )

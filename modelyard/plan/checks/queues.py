@@ -262,7 +262,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 Severity.WARNING,
                 ("flavors", index),
                 f"no node has the labels of flavor {flavor.name}",
-                "correct the flavor, or add such nodes; waive this if another autoscaler adds them",
+                "correct the flavor, or add such nodes; waive this if an autoscaler adds them outside nodePools",
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
@@ -287,7 +287,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 Severity.WARNING,
                 ("flavors", index),
                 f"quotas of flavor {flavor.name} add up to {promised} {what}, but {whose} have {have}",
-                "lower the quotas; waive this if another autoscaler adds nodes",
+                "lower the quotas; waive this if an autoscaler adds nodes outside nodePools",
                 detail=f"{names}; {plural(len(fitting), 'node')}. Kueue can admit runs whose pods find no node.",
             )
     yield from _together(stack, promises)

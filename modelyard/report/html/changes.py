@@ -162,7 +162,7 @@ def _cost(cost: Mapping[str, Any] | None) -> str:
     total = total_from_json(cost)
     lacks = total.unknown is None or total.unknown.high > 0
     if total.usd is None or any(total.usd):
-        return f"cost {difference(total.usd)}" + (" and more of unknown price" if lacks and total.usd else "")
+        return f"cost {difference(total.usd)}" + (", leaving out pods of unknown price" if lacks and total.usd else "")
     return "cost unknown in part" if lacks else ""
 
 

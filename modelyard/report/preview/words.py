@@ -165,7 +165,7 @@ def cost_words(delta: Total) -> str:
     """The difference of a cost; never ``no change`` while a part of it is unknown."""
     if delta.usd is None or (not any(delta.usd) and not _complete(delta)):
         return UNKNOWN
-    return difference(delta.usd) + ("" if _complete(delta) else " and more of unknown price")
+    return difference(delta.usd) + ("" if _complete(delta) else ", leaving out pods of unknown price")
 
 
 def sources(cost: StackCost) -> str:

@@ -8,7 +8,7 @@ from modelyard.stack.config import Config, Path
 Given = TypeVar("Given")
 
 
-class Elsewhere(NamedTuple):
+class OtherSource(NamedTuple):
     """The source of a fact in some stacks, if it is not the usual one."""
 
     source: Path
@@ -28,14 +28,14 @@ class Fact(NamedTuple, Generic[Given]):
     """Path in the stack file of the value that it follows from; empty if no line of a stack file decides it."""
     why: str = ""
     """Why it has no source; empty if it has one."""
-    elsewhere: tuple[Elsewhere, ...] = ()
+    other_sources: tuple[OtherSource, ...] = ()
     """Its other sources; the first that applies counts."""
     meaning: str = ""
     """A sentence; empty if the schema of stack files describes its source, which has the same value."""
 
     def source_in(self, config: Config) -> Path:
         """Its source in a stack with this config."""
-        return next((one.source for one in self.elsewhere if one.applies(config)), self.source)
+        return next((one.source for one in self.other_sources if one.applies(config)), self.source)
 
 
 def written(path: str, value: Callable[[Given], Any], meaning: str = "") -> Fact[Given]:

@@ -45,12 +45,18 @@ def resource_pods(config: Config, everything: "Sequence[Sized]") -> list[dict[st
 
 
 RESOURCES: Final[tuple[Fact[list[dict[str, Any]]], ...]] = (
-    Fact("resources.deployed", bool, ("resources",), meaning="Whether a resource has pods for jobs without a command."),
+    Fact(
+        "resources.deployed",
+        bool,
+        ("resources",),
+        meaning="Whether any resource has pods for jobs without a command.",
+    ),
     Fact(
         "resources.pods",
         list,
         ("resources",),
-        meaning="List of the resources with such pods: their images, sizes, queues and namespaces.",
+        meaning="List of the resources with pods for jobs without a command: their images, sizes, queues and "
+        "namespaces.",
     ),
 )
 """The facts of resources, computed from their pods (``resource_pods``)."""

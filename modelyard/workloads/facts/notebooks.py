@@ -70,7 +70,7 @@ NOTEBOOKS: Final[tuple[Fact[NotebookParts], ...]] = (
         "notebooks.servers.declared",
         lambda given: bool(given.placed),
         ("notebooks", "servers"),
-        meaning="Whether a user has a server.",
+        meaning="Whether any user has a server.",
     ),
     Fact(
         "notebooks.servers.spaces",

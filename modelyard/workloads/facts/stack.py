@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import RAY_KINDS, ROLES, TARGET_KINDS, Config, Path, Stack
-from modelyard.workloads.facts.fact import Elsewhere, Fact, tree_of, values_of, written
+from modelyard.workloads.facts.fact import Fact, OtherSource, tree_of, values_of, written
 from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
 from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
 from modelyard.workloads.facts.pool import NODE_POOLS, PARTITIONS, POOL
@@ -88,8 +88,8 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
         "ray.available",
         lambda given: RAY.available(given.config),
         ("platform", "release"),
-        elsewhere=(
-            Elsewhere(
+        other_sources=(
+            OtherSource(
                 ("platform", "without"),
                 lambda config: RAY.worker in config.platform.without,
                 f"if that lists {RAY.worker}",
@@ -136,11 +136,11 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "cpu": "CPU of one pod.",
     "memory": "Memory of one pod, for all of its GPUs.",
     "gpus": "GPUs of one pod.",
-    "volume": "Local volume of one pod.",
+    "volume": "Size of the local volume of one pod.",
     "gracePeriod": "Seconds that a pod may continue after it is asked to stop.",
     "image": "Image of the container, for mode managed.",
     "active": "Whether new training jobs go here; true for workloads that do not train.",
-    "maxReplicas": "Most pods in modes annotations and keda; 0 for an idle training backend.",
+    "maxReplicas": "Value of autoscaling.maxReplicas; 0 for an idle training backend.",
 }
 """The meanings of the facts that every workload has."""
 _SIZED = ("replicas", "cpu", "memory", "image")
@@ -182,7 +182,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     trains = role in WORKER_ROLES
     switch: Path = ("training",) if trains else ()
     idle = tuple(
-        Elsewhere(switch, partial(_is_idle, one), "if the stack trains on the other backend")
+        OtherSource(switch, partial(_is_idle, one), "if the stack trains on the other backend")
         for one in BACKENDS.values()
         if one.worker == role
     )
@@ -195,13 +195,13 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
         value: Callable[[_Sized], Any],
         source: Path = (),
         why: str = "",
-        elsewhere: tuple[Elsewhere, ...] = (),
+        other_sources: tuple[OtherSource, ...] = (),
     ) -> Fact[_Sized]:
-        return Fact(f"{role}.{name}", value, source, why, elsewhere, _MEANINGS[name])
+        return Fact(f"{role}.{name}", value, source, why, other_sources, _MEANINGS[name])
 
-    def own(name: str, value: Callable[[_Sized], Any], elsewhere: tuple[Elsewhere, ...] = ()) -> Fact[_Sized]:
+    def own(name: str, value: Callable[[_Sized], Any], other_sources: tuple[OtherSource, ...] = ()) -> Fact[_Sized]:
         here = name in _SET[role]
-        return fact(name, value, (role, name) if here else (), "" if here else "the platform decides it", elsewhere)
+        return fact(name, value, (role, name) if here else (), "" if here else "the platform decides it", other_sources)
 
     more: tuple[Fact[Any], ...] = next((one.facts for one in BACKENDS.values() if one.worker == role), ())
     return (
@@ -210,8 +210,8 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
             "deployment",
             lambda given: given.workload.deployment,
             ("targets", role, "deployment"),
-            elsewhere=tuple(
-                Elsewhere(("targets", role, key), partial(_is_of_kind, role, kind), f"for a {kind}")
+            other_sources=tuple(
+                OtherSource(("targets", role, key), partial(_is_of_kind, role, kind), f"for a {kind}")
                 for key, kind in kinds.items()
                 if key != "deployment"
             ),
@@ -231,7 +231,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
             "maxReplicas",
             lambda given: given.config.autoscaling.max_replicas if given.workload.active else 0,
             ("autoscaling", "maxReplicas"),
-            elsewhere=idle,
+            other_sources=idle,
         ),
     )
 

@@ -49,7 +49,7 @@ _ROW_TIME: Final = _Default("requestTime", "1m", "a core predicts 1,000 rows a s
 _WITHIN: Final = _Default("within", 3600, "the rows are predicted in an hour")
 _MODEL_FILE: Final = _Default("model.size", "2Gi", "a large model for CPUs")
 _REQUEST_TIME: Final = _Default("requestTime", "100m", "a core answers 10 requests a second")
-_ANSWER_TIME: Final = _Default("requestTime", "10", "an answer of some hundred tokens")
+_ANSWER_TIME: Final = _Default("requestTime", "10", "an answer of a few hundred tokens")
 _SEQUENCE: Final = _Default("sequence", 4096, "a long question with its answer")
 _PARAMETERS: Final = _Default("model.parameters", "8G", "a small language model, such as Llama 3 8B")
 _HEADS: Final = _Default("model.keyValueHeads", 8, "as in every Llama 3")
@@ -185,7 +185,7 @@ def _data_sink(job: Job, _gpu: GpuModel | None) -> Estimate:
     each = cpu * PARTITION * IN_MEMORY + PROCESS
     formula = f"{_each(cpu, 'core')} × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
     memory = found.gi("memory", formula, Fraction(each), "in-memory", "convention")
-    return found.result(Need(1, cpu, memory, 0), notes=("the time of a stream is unknown; more workers load faster",))
+    return found.result(Need(1, cpu, memory, 0), notes=("the loading time is not estimated; more workers load faster",))
 
 
 def _dataset(job: Job, _gpu: GpuModel | None) -> Estimate:
@@ -378,9 +378,9 @@ def _cache(job: Job, found: _Sum) -> Fraction | None:
         return None
     formula = f"2 × {model.layers} layers × {model.key_value_heads} heads × {model.head_size} × {CACHE_BYTES} bytes"
     token = 2 * model.layers * model.key_value_heads * model.head_size * CACHE_BYTES
-    each = found.term("a token", formula, token, "bytes", "cache")
+    each = found.term("cache per token", formula, token, "bytes", "cache")
     at_once = max(math.ceil(busy), 1)
-    formula = f"a token × {count(Fraction(job.sequence))} tokens × {_each(at_once, 'request')} at a time"
+    formula = f"cache per token × {count(Fraction(job.sequence))} tokens × {_each(at_once, 'request')} at a time"
     return found.term("cache", formula, each * job.sequence * at_once, "bytes", "cache")
 
 

@@ -71,7 +71,7 @@ def test_a_served_language_model_is_its_weights_and_its_cache() -> None:
     job = Job("it", "llm-serving", request_rate="2", request_time="4", sequence=4096, model=SEVEN)
     found = estimate(job, gpu("A10"))
     # 14 GB of weights; 128 KiB a token × 4096 × 8 requests are 4 GiB; the engine takes nine tenths of the GPU.
-    assert terms(found)["a token"] == 131072
+    assert terms(found)["cache per token"] == 131072
     assert terms(found)["cache"] == 4 * GI
     assert found.need == Need(1, 4, 23 * GI, 1, -(-(14 * 10**9 + 4 * GI) * 10 // 9))
     assert found.missing == ()

@@ -72,7 +72,7 @@ def test_a_fact_has_a_source_or_a_reason_for_none(fact: Fact[Any]) -> None:
     assert bool(fact.source) != bool(fact.why)
     assert in_schema(fact.source)
     assert fact.meaning or fact.source == tuple(fact.path.split("."))
-    assert all(in_schema(one.source) for one in fact.elsewhere)
+    assert all(in_schema(one.source) for one in fact.other_sources)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from modelyard.stack.config import Autoscaling, Celery, Config, Gpu, Platform, RayWorker, Target, Targets
 from modelyard.stack.schema import schema_text
-from modelyard.workloads import Workload, fact_at, facts, source_of, workloads
+from modelyard.workloads import Workload, fact_at, facts, workloads
 from modelyard.workloads.training import BACKENDS, WORKER_ROLES
 
 
@@ -76,16 +76,6 @@ def test_a_missing_fact_is_named() -> None:
     for path in ("worker.memory", "rayWorker.memroy", "rayWorker.memory.x"):
         with pytest.raises(KeyError, match=path):
             fact_at(known, path)
-
-
-def test_a_fact_has_the_field_that_sets_it() -> None:
-    known = facts(config(), workloads(config()))
-    assert source_of("rayWorker.memory", known) == ("rayWorker", "memory")
-    assert source_of("rayWorker.gpus", known) == ("gpu", "perWorker")
-    assert source_of("rayWorker.replicas", known) == ("rayWorker", "replicas")
-    assert source_of("celery.replicas", known) == ("training",)
-    assert source_of("celery.deployment", known) == ("targets", "celery", "deployment")
-    assert source_of("gpu.products", known) == ("gpu", "model")
 
 
 def test_the_schema_takes_each_backend():
