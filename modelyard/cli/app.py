@@ -68,10 +68,7 @@ def _ended(words: list[str]) -> int:
         _drop_output()
         return Exit.PIPE
     except KeyboardInterrupt:
-        if _wants_json(words):
-            return _stopped(Stop(Exit.INTERRUPTED, "interrupted"), words)
-        sys.stderr.write("\ninterrupted\n")
-        return Exit.INTERRUPTED
+        return _interrupted(words)
     except OSError as error:
         reason = getattr(error, "reason", "") or (error.strerror or str(error)).lower()
         if error.filename is None:
@@ -82,6 +79,8 @@ def _ended(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("MODELYARD_DEBUG"):
             raise
+        if _began_with_interrupt(error):
+            return _interrupted(words)
         # The message may quote data, secrets included: print only where the error happened.
         said = (
             f"internal error: {type(error).__name__}{_place(error)}",
@@ -93,6 +92,23 @@ def _ended(words: list[str]) -> int:
         room = columns(sys.stderr)
         sys.stderr.write("".join(f"{line}\n" for text in said for line in wrapped(text, 0, room)))
         return Exit.INTERNAL
+
+
+def _interrupted(words: list[str]) -> int:
+    """Prints that the run was interrupted."""
+    if _wants_json(words):
+        return _stopped(Stop(Exit.INTERRUPTED, "interrupted"), words)
+    sys.stderr.write("\ninterrupted\n")
+    return Exit.INTERRUPTED
+
+
+def _began_with_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt led to an exception: if it comes while a thread starts, an error about a lock replaces it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
 
 
 def _place(error: Exception) -> str:

@@ -398,7 +398,13 @@ def test_characters_outside_the_encoding_are_escaped(project: Any, cli: Any) -> 
     assert "\\u2192" in done.stdout
 
 
-@pytest.mark.parametrize(("fault", "code"), [(ZeroDivisionError("oops"), 70), (KeyboardInterrupt(), 130)], ids=str)
+BROKEN_LOCK = RuntimeError("oops")
+BROKEN_LOCK.__context__ = KeyboardInterrupt()
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [(ZeroDivisionError("oops"), 70), (KeyboardInterrupt(), 130), (BROKEN_LOCK, 130)], ids=repr
+)
 def test_an_internal_error_and_an_interrupt_are_shown_without_a_traceback(
     run: Any, monkeypatch: pytest.MonkeyPatch, fault: BaseException, code: int
 ) -> None:
