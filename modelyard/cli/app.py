@@ -103,7 +103,7 @@ def _interrupted(words: list[str]) -> int:
 
 
 def _began_with_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt led to an exception: if it comes while a thread starts, an error about a lock replaces it."""
+    """Whether an interrupt led to an exception: while a thread starts, an error about a lock replaces it."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
