@@ -207,6 +207,9 @@ class Ray:
             except AssertionError as error:
                 assert str(error).startswith("HTTP 500"), error
                 return name in self.states()
+            except ConnectionError:
+                # Under load, the head may drop a connection without an answer; the job may have been taken.
+                return False
             return True
 
         until(f"a place for {name}", taken)
