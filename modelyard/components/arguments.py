@@ -108,7 +108,7 @@ class AutoscalingSection(TypedDict, total=False):
     mode: Literal["annotations", "keda"]
     """``annotations`` (default): the platform's own autoscaler; ``keda``: ScaledObjects that the component owns."""
     max_replicas: int
-    """Most pods of the active training backend; 1 by default."""
+    """Maximum number of pods of the active training backend; 1 by default."""
     queries: Literal["valid", "vendor"]
     scrape_interval: Duration
     """Time between two samples of the metrics; 30 seconds by default."""

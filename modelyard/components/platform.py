@@ -147,6 +147,7 @@ def _settings(
         sections.setdefault("apiServer", {})
     roles = frozenset(sections)
     if gpu is not None or not roles.isdisjoint(WORKER_ROLES):
+        # A missing model is an error of the plan.
         sections["gpu"] = gpu_section(gpu or "")
     return Settings({**sections, **autoscaling_section(autoscaling)}, roles, training)
 

@@ -6,6 +6,7 @@ from typing import Any
 from modelyard import quantity
 from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.pods import (
+    image_version,
     is_ray_head,
     is_rolled,
     pod_annotations,
@@ -92,14 +93,8 @@ def _env(container: Mapping[str, Any]) -> dict[str, str]:
 
 def _has_version(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a container's image has the tag and the digest of a template, as far as both name them."""
-    versions = (_version(str(one.get("image") or "")) for one in (have, wanted))
+    versions = (image_version(str(one.get("image") or "")) for one in (have, wanted))
     return all(one == other or not (one and other) for one, other in zip(*versions, strict=True))
-
-
-def _version(image: str) -> tuple[str, str]:
-    """The tag and the digest of an image; empty where it names none."""
-    name, _, digest = image.partition("@")
-    return name.rpartition("/")[2].partition(":")[2], digest
 
 
 def _has_resources(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.checks.placement import pods_within, second_cluster
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
-from modelyard.plan.reach import place
+from modelyard.plan.reach import kind_rank
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.probes import Drain, described
 from modelyard.probes.values import PATIENCE
@@ -78,7 +78,7 @@ def order(
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
     last = sorted(
         (name for name, one in by_name.items() if one.action == "delete" and one.key.kind not in WORKLOAD_KINDS),
-        key=lambda name: (-place(by_name[name]), name),
+        key=lambda name: (-kind_rank(by_name[name]), name),
     )
     ups = sorted(
         (name for name in by_name.keys() - heads if _phase(by_name[name]) == "up"),
@@ -92,7 +92,8 @@ def order(
     switches = _switches(by_name, ups, downs)
     ahead = _ahead(by_name, ups, heads) if switches else ()
     normal = sorted(
-        by_name.keys() - {*ups, *downs, *routes, *heads, *last, *ahead}, key=lambda name: (place(by_name[name]), name)
+        by_name.keys() - {*ups, *downs, *routes, *heads, *last, *ahead},
+        key=lambda name: (kind_rank(by_name[name]), name),
     )
 
     spare = True
@@ -122,7 +123,7 @@ def order(
     waiting = {name for drain in drains for name in drain.targets}
     killed = _killed(config, (target for target in by_name.values() if target.name not in waiting), backends)
     rank = {name: index for index, name in enumerate(sequence)}
-    others.sort(key=lambda target: (rank[target.name], place(target)))
+    others.sort(key=lambda target: (rank[target.name], kind_rank(target)))
     return Order((*dropped, *others), steps, tuple(killed))
 
 

@@ -16,13 +16,13 @@ from modelyard.stack.words import plural
 _CLUSTER: Final = "MultiKueueCluster"
 _KINDS: Final = (_CLUSTER, "MultiKueueConfig", "AdmissionCheck", "ClusterQueue")
 """The kinds in order: objects of each kind are named by objects of the next."""
-_FIRST: Final = ("Namespace", "Topology", "ResourceFlavor", *_KINDS, "LocalQueue")
+_ORDER: Final = ("Namespace", "Topology", "ResourceFlavor", *_KINDS, "LocalQueue")
 """The kinds in the order of a plan's steps: objects of each kind may need those of the kinds before it."""
 
 
-def place(target: TargetPlan) -> int:
+def kind_rank(target: TargetPlan) -> int:
     """Sorts an object after those that it may need, and before those that may need it."""
-    return _FIRST.index(target.key.kind) if target.key.kind in _FIRST else len(_FIRST)
+    return _ORDER.index(target.key.kind) if target.key.kind in _ORDER else len(_ORDER)
 
 
 def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, ...]]]:

@@ -16,7 +16,7 @@ from modelyard.kube.state import ClusterState, ObjectKey, StateObject, key_of
 from modelyard.plan.checks.queues import check_deleted
 from modelyard.plan.cluster_parts import on_cluster, remote_part
 from modelyard.plan.objects import planned_objects
-from modelyard.plan.reach import place
+from modelyard.plan.reach import kind_rank
 from modelyard.plan.values import Plan, Step, TargetPlan
 from modelyard.stack.config import Stack
 from modelyard.workloads.facts.remote import RemoteCluster
@@ -66,7 +66,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
 def _turn(target: TargetPlan) -> tuple[bool, int, str, str]:
     """Sorts objects after those that they need if they are created, and before those if they are deleted."""
     gone = target.action == "delete"
-    return (gone, -place(target) if gone else place(target), target.key.kind, target.name)
+    return (gone, -kind_rank(target) if gone else kind_rank(target), target.key.kind, target.name)
 
 
 def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:

@@ -282,6 +282,7 @@ def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Ma
     findings += first(
         placed(Finding("POL002", Severity.ERROR, one.summary, remedy=one.remedy), one.path) for one in wrong
     )
+    # What fits counts meanwhile, unless the search for misfits ended early.
     misplaced = {one.path for one in wrong}
     if len(wrong) > MOST_COUNTED or not misplaced.isdisjoint(((), ("rules",))):
         return {}, place

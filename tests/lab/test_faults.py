@@ -4,7 +4,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.support.interrupted_switch import LOG, RAY, ROUTE, Point, Switching, Victim, chains, name, switching_in
+from tests.lab.support.interrupted_switch import (
+    LOG,
+    RAY,
+    ROUTE,
+    Point,
+    Switching,
+    Victim,
+    chain_id,
+    chains,
+    switching_in,
+)
 
 HEAD, SERVICE = "deployment-ray-head", "deployment-model-service"
 VICTIMS: tuple[Victim, ...] = ("modelyard", "the engine", "the provider")
@@ -41,7 +51,7 @@ def test_at_least_50_points_of_an_apply_are_interrupted() -> None:
     assert len(every) >= 50
 
 
-@pytest.mark.parametrize("chain", [chain for victim in VICTIMS for chain in chains(victim)], ids=name)
+@pytest.mark.parametrize("chain", [chain for victim in VICTIMS for chain in chains(victim)], ids=chain_id)
 def test_the_next_apply_finishes_interrupted_ones(switching: Switching, chain: tuple[Point, ...]) -> None:
     switching.check_interrupted(chain)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.support.interrupted_switch import Point, Switching, chains, name, switching_in
+from tests.lab.support.interrupted_switch import Point, Switching, chain_id, chains, switching_in
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def switching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
         yield made
 
 
-@pytest.mark.parametrize("chain", chains("the API server"), ids=name)
+@pytest.mark.parametrize("chain", chains("the API server"), ids=chain_id)
 def test_the_next_apply_finishes_interrupted_ones(switching: Switching, chain: tuple[Point, ...]) -> None:
     switching.check_interrupted(chain)
 

@@ -289,6 +289,12 @@ def _at(body: Mapping[str, Any] | None, place: Path) -> Any:
     return found
 
 
+def image_version(image: str) -> tuple[str, str]:
+    """The tag and the digest of an image; empty where it names none."""
+    name, _, digest = image.partition("@")
+    return name.rpartition("/")[2].partition(":")[2], digest
+
+
 def container_requests(container: Mapping[str, Any]) -> dict[str, Fraction]:
     """Returns what one container requests. A limit without a request is the request, as in the API server.
 

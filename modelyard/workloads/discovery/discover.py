@@ -15,7 +15,7 @@ from modelyard.hardware.limits import LISTED
 from modelyard.hardware.nodes import node_gpus
 from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.capacity import obstacle
-from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of
+from modelyard.kube.scheduling.pods import container_requests, grace_of, image_version, pods_of
 from modelyard.kube.state import SCALED_OBJECT, Node, Pod
 from modelyard.names import PRODUCT_LABEL
 from modelyard.stack.words import few, listed
@@ -296,7 +296,7 @@ def _release(roles: Mapping[str, _Pair]) -> str:
     """Returns the release that versions and image tags of at least two workloads show; empty if they show none."""
     shown: Counter[str] = Counter()
     for candidate, seen in roles.values():
-        tag = candidate.sizes.image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+        tag, _ = image_version(candidate.sizes.image)
         texts = (seen.labels.get("app.kubernetes.io/version", ""), tag)
         shown.update({match[1] for text in texts if (match := _RELEASE.fullmatch(text))})
     best = max(shown, key=lambda release: (shown[release], release), default="")

@@ -38,9 +38,9 @@ class Fact(NamedTuple, Generic[Given]):
         return next((one.source for one in self.other_sources if one.applies(config)), self.source)
 
 
-def written(path: str, value: Callable[[Given], Any], meaning: str = "") -> Fact[Given]:
+def written(path: str, value: Callable[[Given], Any]) -> Fact[Given]:
     """Returns a fact whose value stands in the stack file under the fact's own path."""
-    return Fact(path, value, tuple(path.split(".")), meaning=meaning)
+    return Fact(path, value, tuple(path.split(".")))
 
 
 def tree_of(table: Iterable[Fact[Given]]) -> dict[str, Any]:

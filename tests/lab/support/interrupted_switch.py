@@ -69,7 +69,7 @@ def chains(victim: Victim) -> list[tuple[Point, ...]]:
     return [(*starts[:2], *route), (*starts[2:], *ray), celery, (waiting,)]
 
 
-def name(chain: tuple[Point, ...]) -> str:
+def chain_id(chain: tuple[Point, ...]) -> str:
     """The id of a chain's test."""
     return f"{chain[0]}, and {len(chain) - 1} more" if len(chain) > 1 else str(chain[0])
 
