@@ -70,20 +70,23 @@ def make_plan(
     findings.extend(problems)
 
     by_name = by_object(sized)
-    found = planned_objects(part, library, state, chosen, by_name, findings, ask)
-    everything = [*found.asked, *found.let_go]
+    objects = planned_objects(part, library, state, chosen, by_name, findings, ask)
+    findings.extend(objects.findings)
+    everything = [*objects.asked, *objects.dropped]
     room = room_of(state)
     waits = drains(stack, everything, state.scalers)
     arranged = order(config, everything, sized, room, waits)
     doubtful = unsettled(library, stack, part.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
     findings.extend(doubtful.without(check_drains(config, waits)))
-    findings.extend(doubtful.without(object_findings(stack, library, found, state, room, by_name, chosen, findings)))
+    findings.extend(doubtful.without(object_findings(stack, library, objects, state, room, by_name, chosen, findings)))
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
-    others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
+    planned = [plan_remote(stack, library, start) for start in remotes]
+    others = tuple(plan for plan, _ in planned)
+    findings.extend(finding for _, about in planned for finding in about)
     # Users who read a finding may not be allowed to read its object.
-    targets = (*found.asked, *(target for other in others for target in other.targets))
+    targets = (*objects.asked, *(target for other in others for target in other.targets))
     if stack.scope is not None:
         roles = {name: first.role for name, (first, *_) in by_name.items()}
         findings = [finding for finding in findings if stack.scope.concerns(finding, roles)]
@@ -102,7 +105,7 @@ def make_plan(
         targets=arranged.targets,
         steps=arranged.steps,
         findings=_without_echoes(
-            apply_waivers(_placed(reported, stack, library, found.asked), stack, today),
+            apply_waivers(_placed(reported, stack, library, objects.asked), stack, today),
             complete=not doubtful and bool(state.identity),
         ),
         inputs=_inputs(stack, chosen),
@@ -262,16 +265,16 @@ def object_findings(
     ``reported`` are the findings about the stack itself.
     """
     config = stack.config
-    targets, everything = objects.asked, [*objects.asked, *objects.let_go]
+    targets, everything = objects.asked, [*objects.asked, *objects.dropped]
     # What goes back to its earlier values may have any: an undo is never stopped.
-    let_go = {target.name for target in objects.let_go}
-    kept = {name: those for name, those in by_name.items() if name not in let_go}
+    dropped = {target.name for target in objects.dropped}
+    kept = {name: those for name, those in by_name.items() if name not in dropped}
     yield from check_sizes(stack, targets, kept, chosen, reported, library, state)
     if state.identity:  # The nodes of a cluster that is not recorded are unknown.
         yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config))
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)
-    yield from check_deleted(stack, objects.let_go)
+    yield from check_deleted(stack, objects.dropped)
     yield from check_reach(stack, everything)
     yield from check_autoscaling(config, targets, lambda target: _replicas_setter(target, stack, chosen))
     yield from check_scalers(targets, staying(objects.deleted, state.scalers))

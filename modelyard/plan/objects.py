@@ -34,15 +34,42 @@ _PARAM = regex(r"\{\{\s*(\w+)\s*\}\}")
 _FOLDER = regex(r"patches/([^/]+)/")
 
 
+class Unsettled(NamedTuple):
+    """The objects that are not checked."""
+
+    names: frozenset[str] = frozenset()
+    everything: bool = False
+    """Whether the object may be any, because a patch's targets are unknown."""
+
+    def __bool__(self) -> bool:
+        return self.everything or bool(self.names)
+
+    def holds(self, name: str) -> bool:
+        """Whether the object is one of these."""
+        return self.everything or name in self.names
+
+    def judges(self, finding: Finding) -> bool:
+        """Whether the finding concerns such an object, or a waiver that may be for one."""
+        if finding.code == codes.WAIVER_UNUSED:
+            return bool(self)
+        return bool(finding.target) and self.holds(finding.target)
+
+    def without(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings that do not depend on these objects."""
+        return (finding for finding in findings if not self.judges(finding))
+
+
 class Objects(NamedTuple):
     """The planned objects of one cluster."""
 
     asked: list[TargetPlan]
     """Objects that the stack asks for."""
-    let_go: list[TargetPlan]
+    dropped: list[TargetPlan]
     """Objects that the stack asked for earlier."""
     deleted: list[dict[str, Any]]
-    """The objects to delete, as they are now."""
+    """The dropped objects that an apply deletes, as they are now."""
+    findings: list[Finding]
+    """About these objects, and about the patches that render them."""
 
 
 def planned_objects(
@@ -51,7 +78,7 @@ def planned_objects(
     state: ClusterState,
     chosen: tuple[Selected, ...],
     by_name: Mapping[str, tuple[Workload, ...]],
-    findings: list[Finding],
+    reported: Sequence[Finding],
     ask: Callable[[Sequence[Question]], Sequence[Answer | None]] | None = None,
     foreign: Foreign = mode_switch,
 ) -> Objects:
@@ -63,134 +90,149 @@ def planned_objects(
         state: the starting state.
         chosen: the patches that the stack uses.
         by_name: the platform's workloads by name of their object, training workers first.
-        findings: those about the patches, to which those about the objects are added.
+        reported: the findings about patches so far.
         ask: asks the API server for predictions of all objects together; None: no API server is asked.
         foreign: the finding about an object that is there and not the stack's to take.
     """
     stack, config = part.stack, part.stack.config
-    parts, bases = _documents(chosen, config, findings)
-    # A patch for several workloads may have a document for one that the platform does not have.
-    parts = {key: documents for key, documents in parts.items() if key.name not in part.lacking}
-    if stack.scope is not None:
-        own = {
-            key
-            for key, those in _workloads(chosen, parts, bases, by_name)
-            if not those or any(one.role in stack.scope.roles for one in those)
-        }
-        parts = {key: documents for key, documents in parts.items() if key in own}
-        bases = {key: base for key, base in bases.items() if key in own}
-    if config.platform.mode == "managed":
-        # A partial object is no plan: its patches would search for a missing target.
-        doubtful = unsettled(library, stack, part.known, chosen, findings)
-        parts = {key: documents for key, documents in parts.items() if key in bases or not doubtful.holds(key.name)}
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
-    prepared = []
-    wrong: list[Finding] = []
-    known = Renderings()
-    wishes = tuple(_wishes(chosen, parts, bases, by_name))
-    for wish in wishes:
-        try:
-            schema = schemas.of(wish.key.api_version, wish.key.kind)
-        except LookupError:
-            wrong.append(_unknown_kind(wish, schemas, config.kubernetes_version))
-            continue
-        request, problems = prepare(wish, schema, state, stack.full_name, foreign)
-        placed: dict[Finding, Finding] = {}
-        for problem in problems:
-            finding = _at_parameter(problem, wish, chosen, schema, stack, known)
-            # A parameter that fills several fields is wrong once.
-            placed.setdefault(problem if finding is problem else finding._replace(summary=""), finding)
-        wrong.extend(placed.values())
-        if request is not None:
-            prepared.append(request)
-    if state.identity:  # Otherwise no platform is recorded, and nothing is known about its namespace.
-        patched = {one.key for one in wishes if one.workloads and one.base is None}
-        wrong = in_namespace(config.platform.namespace, wrong, patched, state)
-    findings += first_of_each(wrong, "the patch")
-    gone: list[Leaving] = []
+    rendered = _rendered(chosen, config)
+    findings = [*reported, *rendered.findings]
+    doubtful = unsettled(library, stack, part.known, chosen, findings)
+    requests = tuple(_requests(part, chosen, rendered, by_name, doubtful))
+    prepared, problems = _prepared(requests, chosen, schemas, state, stack, foreign)
+    findings += problems
+    dropped: list[Leaving] = []
     if not patch_errors(findings):
         # A patch that failed to render is not a dropped patch.
-        wanted = {*parts, *bases}
-        gone = list(leaving(wanted, state, schemas, library, by_name, config.platform.namespace, stack.full_name))
-        findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
-    questions = [*(one.applied for one in prepared), *(one.question for one in gone)]
+        wanted = {one.key for one in requests}
+        dropped += leaving(wanted, state, schemas, library, by_name, config.platform.namespace, stack.full_name)
+        findings += (*strangers(wanted, state), *of_another_state(stack, wanted, state))
+    questions = [*(one.applied for one in prepared), *(one.question for one in dropped)]
     answers = iter(ask(questions) if ask is not None else [None] * len(questions))
-    deleted = [one.live for one in gone if one.undo is None]
-    let_free = freed(deleted)
-    asked = [finish(one, next(answers), _quiet(one, let_free, config.platform.installers)) for one in prepared]
-    let_go = [let_go_of(one, next(answers)) for one in gone]
-    findings.extend(finding for _, problems in (*asked, *let_go) for finding in problems)
-    findings.extend(finding for target, _ in let_go for finding in old_pods(target))
-    return Objects([target for target, _ in asked], [target for target, _ in let_go], deleted)
+    deleted = [one.live for one in dropped if one.undo is None]
+    unscaled = freed(deleted)
+    asked = [finish(one, next(answers), _quiet(one, unscaled, config.platform.installers)) for one in prepared]
+    left = [let_go_of(one, next(answers)) for one in dropped]
+    findings += (finding for _, about in (*asked, *left) for finding in about)
+    findings += (finding for target, _ in left for finding in old_pods(target))
+    return Objects(
+        asked=[target for target, _ in asked],
+        dropped=[target for target, _ in left],
+        deleted=deleted,
+        findings=findings[len(reported) :],
+    )
 
 
-def _quiet(one: Prepared, let_free: Set[tuple[str, str]], installers: tuple[str, ...]) -> tuple[str, ...]:
+def _prepared(
+    requests: Iterable[ObjectRequest],
+    chosen: tuple[Selected, ...],
+    schemas: merge.MergeSchema,
+    state: ClusterState,
+    stack: Stack,
+    foreign: Foreign,
+) -> tuple[list[Prepared], list[Finding]]:
+    """The requests that can be sent, and the findings about all requests."""
+    prepared: list[Prepared] = []
+    findings: list[Finding] = []
+    known = Renderings()
+    for request in requests:
+        try:
+            schema = schemas.of(request.key.api_version, request.key.kind)
+        except LookupError:
+            findings.append(_unknown_kind(request, schemas, stack.config.kubernetes_version))
+            continue
+        ready, problems = prepare(request, schema, state, stack.full_name, foreign)
+        placed: dict[Finding, Finding] = {}
+        for problem in problems:
+            finding = _at_parameter(problem, request, chosen, schema, stack, known)
+            # A parameter that fills several fields is wrong once.
+            placed.setdefault(problem if finding is problem else finding._replace(summary=""), finding)
+        findings.extend(placed.values())
+        if ready is not None:
+            prepared.append(ready)
+    if state.identity:  # Otherwise no platform is recorded, and nothing is known about its namespace.
+        patched = {request.key for request in requests if request.workloads and request.base is None}
+        findings = in_namespace(stack.config.platform.namespace, findings, patched, state)
+    return prepared, first_of_each(findings, "the patch")
+
+
+def _quiet(one: Prepared, unscaled: Set[tuple[str, str]], installers: tuple[str, ...]) -> tuple[str, ...]:
     """The managers that will not write by themselves: the stack's installers, and the previous writers of replicas
     where KEDA stops scaling the Deployment with this plan.
     """
-    if one.live is None or (one.wish.key.namespace, one.wish.key.name) not in let_free:
+    if one.live is None or (one.wish.key.namespace, one.wish.key.name) not in unscaled:
         return installers
     holders = merge.owners(one.live, REPLICAS, one.schema)
     return (*installers, *(owner.manager for owner in holders if owner.subresource == "scale"))
 
 
-def _wishes(
-    chosen: Iterable[Selected],
-    parts: Mapping[ObjectKey, list[tuple[PatchVersion, Document]]],
-    bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
-    by_name: Mapping[str, tuple[Workload, ...]],
-) -> Iterator[ObjectRequest]:
-    """The request for each object, by key."""
-    for key, workloads in _workloads(chosen, parts, bases, by_name):
-        yield ObjectRequest(key, parts.get(key, []), bases.get(key), workloads)
+Parts = Mapping[ObjectKey, list[tuple[PatchVersion, Document]]]
+"""The output of the patches of each object, in merge order."""
+Bases = Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]]
+"""The objects that the stack owns (mode managed), and the patch versions whose bases they are."""
 
 
-def _workloads(
-    chosen: Iterable[Selected],
-    parts: Iterable[ObjectKey],
-    bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
-    by_name: Mapping[str, tuple[Workload, ...]],
-) -> Iterator[tuple[ObjectKey, tuple[Workload, ...]]]:
-    """The workloads of each object, none for an object without pods of the platform; sorted by key."""
-    owners = {one.patch.id: by_name.get(one.params.reveal().get("deployment", ""), ()) for one in chosen}
-    for key in sorted({*parts, *bases}):
-        base = bases.get(key)
-        yield key, owners[base[0].id] if base is not None else by_name.get(key.name, ())
+class _Rendered(NamedTuple):
+    """What the patches of a stack render."""
+
+    parts: Parts
+    bases: Bases
+    findings: list[Finding]
 
 
-def _documents(
-    chosen: Iterable[Selected], config: Config, findings: list[Finding]
-) -> tuple[dict[ObjectKey, list[tuple[PatchVersion, Document]]], dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]]]:
-    """The output of every patch, by object, and in managed mode the bases of the objects that the stack owns."""
+def _rendered(chosen: Iterable[Selected], config: Config) -> _Rendered:
     parts: dict[ObjectKey, list[tuple[PatchVersion, Document]]] = {}
     bases: dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]] = {}
+    findings: list[Finding] = []
     incomplete: set[ObjectKey] = set()
     namespace = config.platform.namespace
     for one in chosen:
         rendered = one.render()
-        findings.extend(rendered.findings)
+        findings += rendered.findings
         for document in rendered.documents:
             parts.setdefault(_key(document, namespace), []).append((one.patch, document))
-        if one.patch.owns(config.platform.mode):
-            missing = sorted(name for name, value in one.params.reveal().items() if value is None)
-            if missing:
-                findings.extend(unset(one, name) for name in missing)
-                incomplete.update(_key(document, namespace) for document in rendered.documents)
-                continue
-            base = one.render_base()
-            findings.extend(base.findings)
-            if base.findings:
-                incomplete.update(_key(document, namespace) for document in rendered.documents)
-            for document in base.documents:
-                body = document.body.reveal()
-                bases[key_of(body, namespace)] = (one.patch, body)
-    # A partial object is no plan: its patches would search for a missing target.
-    return {key: documents for key, documents in parts.items() if key not in incomplete}, bases
+        if not one.patch.owns(config.platform.mode):
+            continue
+        missing = sorted(name for name, value in one.params.reveal().items() if value is None)
+        base = one.render_base() if not missing else None
+        wrong = base.findings if base is not None else [unset(one, name) for name in missing]
+        findings += wrong
+        if wrong:
+            incomplete.update(_key(document, namespace) for document in rendered.documents)
+        for document in base.documents if base is not None else ():
+            body = document.body.reveal()
+            bases[key_of(body, namespace)] = (one.patch, body)
+    whole = {key: documents for key, documents in parts.items() if key not in incomplete}
+    return _Rendered(whole, bases, findings)
+
+
+def _requests(
+    part: ClusterPart,
+    chosen: Iterable[Selected],
+    rendered: _Rendered,
+    by_name: Mapping[str, tuple[Workload, ...]],
+    doubtful: Unsettled,
+) -> Iterator[ObjectRequest]:
+    """The request for each object, by key."""
+    scope, managed = part.stack.scope, part.stack.config.platform.mode == "managed"
+    owners = {one.patch.id: by_name.get(one.params.reveal().get("deployment", ""), ()) for one in chosen}
+    for key in sorted({*rendered.parts, *rendered.bases}):
+        base = rendered.bases.get(key)
+        workloads = owners[base[0].id] if base is not None else by_name.get(key.name, ())
+        if scope is not None and workloads and not any(one.role in scope.roles for one in workloads):
+            continue
+        # A patch for several workloads may have a document for one that the platform does not have.
+        documents = [] if key.name in part.lacking else rendered.parts.get(key, [])
+        # A partial object is no plan: its patches would search for a missing target.
+        if base is None and (not documents or (managed and doubtful.holds(key.name))):
+            continue
+        yield ObjectRequest(key, documents, base, workloads)
 
 
 def _at_parameter(
     finding: Finding,
-    wish: ObjectRequest,
+    request: ObjectRequest,
     chosen: Iterable[Selected],
     schema: merge.Type,
     stack: Stack,
@@ -204,7 +246,7 @@ def _at_parameter(
     one = next((one for one in chosen if finding.code == MISFIT and one.patch.file == folder), None)
     if one is None:
         return finding
-    at = wish.key.name if file == TEMPLATE else (wish.key.api_version, wish.key.kind, wish.key.name)
+    at = request.key.name if file == TEMPLATE else (request.key.api_version, request.key.kind, request.key.name)
     schema, path = with_items(schema, (one.patch,)), merge.Path.parse(finding.field)
     if not _exists(schema, path):
         return finding
@@ -239,44 +281,19 @@ def _key(document: Document, namespace: str) -> ObjectKey:
     return ObjectKey(body["apiVersion"], body["kind"], namespace, document.target)
 
 
-def _unknown_kind(wish: ObjectRequest, schemas: merge.MergeSchema, version: str) -> Finding:
-    close = nearest(f"{wish.key.api_version} {wish.key.kind}", sorted(map(" ".join, schemas.every_kind)))
+def _unknown_kind(request: ObjectRequest, schemas: merge.MergeSchema, version: str) -> Finding:
+    close = nearest(f"{request.key.api_version} {request.key.kind}", sorted(map(" ".join, schemas.every_kind)))
     api_version, _, kind = (close or "").partition(" ")
     return Finding(
         "PAT008",
         Severity.ERROR,
-        f"Kubernetes {version} has no {wish.key.kind} in {wish.key.api_version}",
-        target=wish.key.name,
-        file=f"{wish.parts[0][0].file}/patch.yaml.j2" if wish.parts else "",
+        f"Kubernetes {version} has no {request.key.kind} in {request.key.api_version}",
+        target=request.key.name,
+        file=f"{request.parts[0][0].file}/patch.yaml.j2" if request.parts else "",
         remedy=f"set apiVersion: {api_version} and kind: {kind} in the template"
         if close
         else "correct apiVersion and kind in the template",
     )
-
-
-class Unsettled(NamedTuple):
-    """The objects that are not checked."""
-
-    names: frozenset[str] = frozenset()
-    everything: bool = False
-    """Whether the object may be any, because a patch's targets are unknown."""
-
-    def __bool__(self) -> bool:
-        return self.everything or bool(self.names)
-
-    def holds(self, name: str) -> bool:
-        """Whether the object is one of these."""
-        return self.everything or name in self.names
-
-    def judges(self, finding: Finding) -> bool:
-        """Whether the finding concerns such an object, or a waiver that may be for one."""
-        if finding.code == codes.WAIVER_UNUSED:
-            return bool(self)
-        return bool(finding.target) and self.holds(finding.target)
-
-    def without(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings that do not depend on these objects."""
-        return (finding for finding in findings if not self.judges(finding))
 
 
 def patch_errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:

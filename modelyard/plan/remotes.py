@@ -33,18 +33,16 @@ class RemoteStart(NamedTuple):
     """Asks the API server of the remote cluster; None: no API server is asked."""
 
 
-def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: list[Finding]) -> Plan:
-    """The plan of one remote cluster; findings about it are added to ``findings``."""
+def plan_remote(stack: Stack, library: Library, start: RemoteStart) -> tuple[Plan, tuple[Finding, ...]]:
+    """The plan of one remote cluster, and the findings about it, which are among the stack's."""
     remote, state = start.remote, start.state
     part = remote_part(stack, remote)
     chosen, problems = part.chosen(library)
-    found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
-    objects = planned_objects(part, library, state, chosen, {}, found, ask, partial(_foreign, remote))
-    found += check_deleted(part.stack, objects.let_go)
-    findings.extend(_named(finding, remote) for finding in found)
-    ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)
-    return Plan(
+    objects = planned_objects(part, library, state, chosen, {}, problems, ask, partial(_foreign, remote))
+    found = (*problems, *objects.findings, *check_deleted(part.stack, objects.dropped))
+    ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.dropped)), key=_turn)
+    plan = Plan(
         stack=stack.name,
         file=stack.file,
         headline=f"remote cluster {remote.name} · {remote.cluster.controller}",
@@ -61,6 +59,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
         inputs={one.patch.id: one.patch.sha256 for one in chosen},
         remote=remote.name,
     )
+    return plan, tuple(_named(finding, remote) for finding in found)
 
 
 def _turn(target: TargetPlan) -> tuple[bool, int, str, str]:
