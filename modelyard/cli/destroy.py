@@ -1,4 +1,4 @@
-"""Restore the fields that a stack patched, and delete what it created, with Pulumi.
+"""Show what a destroy changes, ask, then restore what the stack patched and delete what it created, with Pulumi.
 
 Does not wait for running jobs of a training backend. A team's queue is deleted once the runs that hold its quota have
 ended; if that takes longer than ten minutes, destroy fails, and you can run it again. Fields that others have changed
@@ -9,8 +9,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
+from modelyard.cli.apply import show
 from modelyard.cli.common import (
     json_option,
     need_context,
@@ -24,9 +25,11 @@ from modelyard.cli.common import (
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
+from modelyard.cli.streams import style_for
+from modelyard.report.style import safe
 
 if TYPE_CHECKING:
-    from modelyard.engine.applied import AppliedStack
+    from modelyard.plan.values import Plan
     from modelyard.runs.pool import Run
     from modelyard.stack import Stack
 
@@ -50,18 +53,33 @@ def run(args: Namespace) -> Exit:
         need_engine()
         stack = _readable(root, name, path)
         need_context(stack)
-        if not args.yes and not _agreed(name):
+        destroyed = _look(root, stack)
+        if not args.json:
+            show(_text(args, destroyed.plan, sys.stdout))
+        lost = _report(stack, destroyed)
+        if not args.yes and not _agreed(args, destroyed.plan, lost=lost):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
-        contexts, lost, total = _look(root, stack)
-        if lost and not args.yes and not agreed("The runs that are deleted with their namespace are lost.\n"):
-            raise Stop(Exit.USAGE, "nothing was changed", "wait until the runs end, or answer yes")
         from modelyard.cli.running import run_engine
         from modelyard.engine.automation import destroy
 
     last = f"{stack.file} still asks for what was undone: the next apply makes the changes again."
     return run_engine(
-        name, args, lambda report, stopping: destroy(root, name, report, stopping, contexts), total, last=last
+        name,
+        args,
+        lambda report, stopping: destroy(root, name, report, stopping, destroyed.contexts),
+        destroyed.total,
+        last=last,
     )
+
+
+class _Destroyed(NamedTuple):
+    """What a destroy acts on."""
+
+    plan: "Plan"
+    contexts: dict[str, str | None]
+    """The context of each cluster with objects of the stack; the home cluster's name is empty."""
+    total: int
+    """The number of the stack's objects, in all clusters."""
 
 
 def _readable(root: Path, name: str, path: Path) -> "Stack":
@@ -75,25 +93,28 @@ def _readable(root: Path, name: str, path: Path) -> "Stack":
     return stack
 
 
-def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]:
-    """Ends the run if it would destroy less than was applied: wrong cluster, or a state with gaps.
-
-    Returns:
-        The context of each cluster, with the platform's under an empty name; whether runs of jobs are lost; and how
-        many objects the stack has.
+def _look(root: Path, stack: "Stack") -> _Destroyed:
+    """Reads the state and the clusters; ends the run if it would destroy less than was applied: wrong cluster, or a
+    state with gaps.
     """
     from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.live import server_version
     from modelyard.cluster.present import present
     from modelyard.cluster.remote_credentials import write_remote_credentials
     from modelyard.engine.applied import applied_stack
     from modelyard.engine.failure import FORGET_REMOTE, EngineError
     from modelyard.engine.home import FORGET
+    from modelyard.hiding import Confidential
+    from modelyard.kube.state import ClusterState
+    from modelyard.plan.destroy import destroy_plan
+    from modelyard.plan.project import library_of
     from modelyard.plan.undo.ledger import ours
     from modelyard.workloads.facts.remote import remote_clusters
 
     name = stack.name
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
-    left, lost = [], False
+    left: list[str] = []
+    states: dict[str, ClusterState] = {}
     try:
         applied = applied_stack(root, name)
         if contexts:
@@ -104,7 +125,9 @@ def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]
         for far, (context, one) in clusters.items():
             forget = f"to forget a cluster that no longer exists: {FORGET_REMOTE if far else FORGET.format(stack=name)}"
             try:
-                live, there = present(connect(context), one.forgotten)
+                client = connect(context)
+                live, there = present(client, {*one.forgotten, *one.objects})
+                version = server_version(client)
             except ClusterError as error:
                 if not far:
                     raise
@@ -115,11 +138,9 @@ def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]
                     f"{name} was applied to cluster {one.cluster}, and context {context} points to {live}",
                     f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; {forget}",
                 )
-            left += [key.name for key, body in there.items() if ours(body)]
-        if not left:
-            lost = report_runs(stack, clusters)
-            report_scaled(stack, applied)
-            report_old_pods(stack, applied)
+            left += [key.name for key in one.forgotten if key in there and ours(there[key])]
+            objects = Confidential(there)
+            states[far] = ClusterState("live", live, version, objects, (), (), state_objects=one.objects)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
@@ -129,7 +150,29 @@ def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]
             f"run modelyard apply {name}, which adds them again, then destroy",
         )
     total = sum(len(one.targets) for one in (applied, *applied.remotes.values()))
-    return {far: context for far, (context, _) in clusters.items()}, lost, total
+    try:
+        plan = destroy_plan(stack, library_of(root), states)
+    except LookupError as error:
+        version = stack.config.kubernetes_version
+        raise Stop(
+            Exit.USAGE,
+            f"Kubernetes {version} does not have a kind that {name} applied: {error}",
+            "set kubernetesVersion to that of the last apply",
+        ) from error
+    return _Destroyed(plan, {far: context for far, (context, _) in clusters.items()}, total)
+
+
+def _report(stack: "Stack", destroyed: _Destroyed) -> bool:
+    """Reports what the plan does not show; returns whether runs are deleted with their namespace."""
+    from modelyard.cluster.connection import ClusterError
+
+    try:
+        lost = report_runs(stack, destroyed.contexts)
+        report_scaled(destroyed.plan)
+        report_old_pods(destroyed.plan)
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    return lost
 
 
 def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
@@ -199,7 +242,7 @@ def _fate(run: "Run", *, queued: bool, goes: bool) -> Fate | None:
     return "stays" if has_pods else None
 
 
-def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
+def report_scaled(plan: "Plan") -> None:
     """Reports the pod count at which KEDA leaves each remaining Deployment; it does not restore the earlier count.
 
     Raises:
@@ -211,17 +254,16 @@ def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     from modelyard.plan.ownership import MODE_ANNOTATION
     from modelyard.stack.words import plural
 
-    scalers = [one.key for one in applied.targets if one.key.kind == "ScaledObject"]
-    if not scalers:
-        return
-    client = connect(stack.context)
+    scalers = [target for target in plan.targets if target.key.kind == "ScaledObject"]
     keys = [
-        ObjectKey("apps/v1", "Deployment", key.namespace, body["spec"]["scaleTargetRef"]["name"])
-        for key, body in objects_of(client, scalers).items()
+        ObjectKey(
+            "apps/v1", "Deployment", one.key.namespace, (one.before.reveal() or {})["spec"]["scaleTargetRef"]["name"]
+        )
+        for one in scalers
     ]
     stay = [
         f"{key.name} with {plural(body['spec']['replicas'], 'pod')}"
-        for key, body in objects_of(client, keys).items()
+        for key, body in (objects_of(connect(plan.context), keys) if keys else {}).items()
         if annotations_of(body).get(MODE_ANNOTATION) != "managed"
     ]
     if stay:
@@ -231,41 +273,36 @@ def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
         note(text)
 
 
-def report_old_pods(stack: "Stack", applied: "AppliedStack") -> None:
-    """Reports the pods that keep their patched template, and how to replace them.
-
-    Raises:
-        ClusterError: the API server does not answer, or refuses.
-    """
-    from modelyard.cluster.connection import connect
-    from modelyard.cluster.live import objects_of
+def report_old_pods(plan: "Plan") -> None:
+    """Reports the pods that keep their patched template, and how to replace them."""
     from modelyard.kube.kinds import WORKLOAD_KINDS
     from modelyard.kube.scheduling.pods import changed_templates, is_rolled
     from modelyard.plan.target import deletion
-    from modelyard.plan.undo.entries import entries_of
-    from modelyard.plan.undo.ledger import known_ledger
 
-    keys = [one.key for one in applied.targets if one.key.kind in WORKLOAD_KINDS and one.key.kind != "Deployment"]
-    if not keys:
-        return
-    for key, body in objects_of(connect(stack.context), keys).items():
-        patched = [entry.path for entry in entries_of(body, known_ledger(body)) if entry.state == "held"]
-        places = changed_templates(body, body, patched, running=True)
-        if is_rolled(body) or not places:
+    for target in plan.targets:
+        before, after = target.before.reveal(), target.after.reveal()
+        if target.action != "restore" or target.key.kind not in WORKLOAD_KINDS or is_rolled(after):
             continue
-        how = f": {deletion(key, places)}" if key.kind == "RayCluster" else ""
+        places = changed_templates(before, after, [change.path for change in target.changes], running=True)
+        if not places:
+            continue
+        how = f": {deletion(target.key, places)}" if target.key.kind == "RayCluster" else ""
         note(
-            f"Running pods of {key.kind} {key.name} keep the patched template. After the destroy, delete them when no "
-            f"job runs in them{how}"
+            f"Running pods of {target.key.kind} {target.key.name} keep the patched template. After the destroy, delete "
+            f"them when no job runs in them{how}"
         )
 
 
-def _agreed(name: str) -> bool:
-    question = (
-        f"Destroying {name} deletes what it created and restores what it patched: every field returns to its earlier "
-        "value and owners, or is removed. Later changes by others stay: see modelyard ledger. A destroy does not wait "
-        "for running jobs. Pods whose template changes are replaced at once; most RayClusters, and StatefulSets with "
-        "OnDelete, keep their running pods until you delete them."
-    )
-    note(question)
-    return sys.stdin.isatty() and agreed()
+def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
+    from modelyard.report.terminal import plan_text
+
+    return plan_text(plan, style_for(args, stream), next_step=False)
+
+
+def _agreed(args: Namespace, plan: "Plan", *, lost: bool) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
+    seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
+    what = ", with the runs that are deleted with their namespace" if lost else ""
+    return agreed(f"{seen}Destroy {safe(plan.stack)}{what}? A destroy does not wait for running jobs.\n")

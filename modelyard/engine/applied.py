@@ -11,7 +11,7 @@ from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.files import parse_json, wrong_form
 from modelyard.hiding import Confidential
-from modelyard.kube.state import ObjectKey, key_of
+from modelyard.kube.state import ObjectKey, StateObject, key_of
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
 CLUSTER = "modelyard:Cluster"
@@ -31,6 +31,8 @@ class AppliedStack(NamedTuple):
     """What was applied to each remote cluster, by the cluster's name."""
     failed: bool = False
     """Whether the last apply failed after it had changed something. Its unchanged objects look as applied before."""
+    objects: Mapping[ObjectKey, StateObject] = {}
+    """What the state has of each object, for a plan of what a destroy changes."""
 
 
 def applied_stack(root: Path, stack: str, *, history: bool = False) -> AppliedStack:
@@ -89,6 +91,7 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
         cluster_of(resources),
         tuple(Applied(key, Confidential(requests.get(key)), key not in begun) for key in sorted(known)),
         tuple(sorted(key for key, one in held.items() if one.forgotten and key not in begun)),
+        objects=held,
     )
 
 

@@ -16,8 +16,14 @@ from typing import Any
 
 import pytest
 
+from modelyard.catalog import load_library
+from modelyard.cli.destroy import _Destroyed
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.parser import VERBS, verb_parser
+from modelyard.cluster import load_recorded
+from modelyard.kube.state import StateObject
+from modelyard.plan.destroy import destroy_plan
+from modelyard.stack import Stack
 from tests.support.forked_process import CLOSED
 from tests.support.web_servers import Quiet, listening
 
@@ -265,27 +271,29 @@ def test_a_missing_engine_is_reported_first(refused: Any, monkeypatch: pytest.Mo
     golden(*(refused(verb, "dev", code=3) for verb in ("apply", "destroy", "drift")))
 
 
+@pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("answer", ["", "y\n", "YES\n", "no\n"])
-def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str) -> None:
+def test_destroy_shows_what_it_changes_and_takes_only_yes(
+    refused: Any, applied: Any, monkeypatch: pytest.MonkeyPatch, golden: Any, answer: str, lost: bool
+) -> None:
     """It asks on a terminal only, after it has looked at the cluster."""
+
+    def look(root: Path, stack: Stack) -> _Destroyed:
+        state, _ = load_recorded(root, stack.name)
+        assert state is not None
+        state = state._replace(state_objects={key: StateObject(managed=False) for key in state.objects.reveal()})
+        return _Destroyed(destroy_plan(stack, load_library(root), {"": state}), {"": None}, 5)
+
+    applied("dev")
     monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
-    monkeypatch.setattr("modelyard.cli.destroy._look", lambda *_words: None)
+    monkeypatch.setattr("modelyard.cli.destroy._look", look)
+    monkeypatch.setattr("modelyard.cli.destroy.report_runs", lambda *_: lost)
     terminal = StringIO(answer)
     terminal.isatty = lambda: bool(answer)  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stdin", terminal)
     result = refused("destroy", "dev", code=2)
-    assert "Destroying dev" in result.words
-    assert "--yes" in result.words
-
-
-def test_a_destroy_that_loses_jobs_asks_once_more(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
-    monkeypatch.setattr("modelyard.cli.destroy._look", lambda *_words: ({}, True, 0))
-    terminal = StringIO("yes\nno\n")
-    terminal.isatty = lambda: True  # type: ignore[method-assign]
-    monkeypatch.setattr("sys.stdin", terminal)
-    refused("destroy", "dev", code=2)
-    assert terminal.read() == ""
+    assert "deployment-ray-head  restored" in result.out
+    golden(result.err)
 
 
 DAMAGES: list[Callable[[str], str]] = [
@@ -475,7 +483,7 @@ UNREADABLE: dict[str, Callable[[], int]] = {
         ("render dev", 0),
         ("fmt", 2),
         ("plan dev --live", 3),
-        ("destroy dev", 2),
+        ("destroy dev", 3),
     ],
 )
 def test_an_unwritable_standard_error_changes_no_exit_code(

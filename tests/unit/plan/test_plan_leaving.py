@@ -9,11 +9,13 @@ import pytest
 from modelyard.cluster import Answer, Deletion, Refusal
 from modelyard.findings import Severity
 from modelyard.hiding import Confidential
-from modelyard.kube.state import ObjectKey, StateObject
+from modelyard.kube.state import ObjectKey, StateObject, annotations_of
+from modelyard.plan.destroy import destroy_plan
 from modelyard.plan.starting import moved_object
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan
+from modelyard.report.terminal import plan_text
 from modelyard.stack.config import PatchChoice
 from modelyard.workloads.training.backend import HeadService
 from tests.support.example_stacks import Site, overwritten
@@ -384,3 +386,21 @@ def test_a_target_with_a_broken_patch_is_not_a_dropped_target(dev: Any, tmp_path
     plan = applied._replace(library=broken).plan()
     assert plan.blocked
     assert [one.name for one in plan.targets if one.leaves] == []
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+def test_the_plan_of_a_destroy_is_what_was_there_before(sites: Any, name: str, golden: Any) -> None:
+    site = sites[name]
+    before = site.state.objects.reveal()
+    applied = site.applied().state
+    held = {key: StateObject(managed=key not in before) for key in applied.objects.reveal()}
+    plan = destroy_plan(site.stack, site.library, {"": applied._replace(state_objects=held)})
+    golden("\n".join(plan_text(plan, next_step=False)))
+    assert {one.key for one in plan.targets} == {one.key for one in site.plan().targets}
+    assert {
+        one.key for one in plan.targets if one.action == "delete"
+    } == applied.objects.reveal().keys() - before.keys()
+    for one in plan.targets:
+        if one.action == "restore":
+            was, restored = before[one.key], one.after.reveal()
+            assert (restored["spec"], annotations_of(restored)) == (was["spec"], annotations_of(was))
