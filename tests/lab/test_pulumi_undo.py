@@ -64,6 +64,11 @@ def test_an_update_restores_the_fields_of_a_dropped_patch(dev: Environment) -> N
     dev.edit("  modelyard:patches: [{name: ray-head, enabled: false}]\n", "")
     dev.up()
     dev.settle()
+    # A destroy shows what it changes, and without an answer changes nothing.
+    shown = dev.modelyard("destroy", "dev", check=False)
+    assert shown.returncode == 2
+    assert "dev: 5 targets to change" in shown.stdout
+    assert dev.plan().changed == ()
     dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
     check_restored(dev, before)
 
