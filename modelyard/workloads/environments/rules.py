@@ -1,12 +1,13 @@
 """Checks the Python environments of a stack, and what names them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel, cuda, resolve
 from modelyard.hardware.gpu_models import version
 from modelyard.hardware.nodes import driver_verdict
+from modelyard.kube.state import Node
 from modelyard.patterns import regex
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.environments import Environment, Fault, Pinned
@@ -22,16 +23,7 @@ NOTEBOOKS: Final = ("papermill", "ipykernel")
 """Packages that every notebook needs."""
 
 
-class NodeLike(Protocol):
-    """The part of a node that the rules read."""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Labels by name."""
-        ...
-
-
-def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator[Finding]:
+def check_environments(stack: Stack, nodes: Iterable[Node] = ()) -> Iterator[Finding]:
     """Yields findings about environments and about jobs, resources and notebooks that name one.
 
     Args:
@@ -137,7 +129,7 @@ def _fault(stack: Stack, index: int, environment: Environment, fault: Fault, cod
     return finding
 
 
-def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collection[NodeLike]) -> Iterator[Finding]:
+def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collection[Node]) -> Iterator[Finding]:
     """Checks that the CUDA of its packages runs with the drivers and the GPU."""
     files, platform = environment.files, stack.config.platform
     if files is None or files.lock is None or files.faults:
