@@ -69,14 +69,11 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
         cuda: CUDA of the platform, as ``11.7``: for conda's GPU builds.
 
     Raises:
-        LockingError: there is no such Python on this machine, or no versions fit together.
+        LockingError: a tool is not installed here, or no versions fit together.
     """
     chosen: tuple[Solved, ...] = ()
     if environment.conda:
-        try:
-            chosen = solved(environment.name, environment.python, environment.conda, channels_of(environment), cuda)
-        except SolvingError as error:
-            raise LockingError(error.summary, error.remedy, out_of_reach=error.out_of_reach) from error
+        chosen = solved(environment.name, environment.python, environment.conda, channels_of(environment), cuda)
     wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
     made = locked(environment.python, files.made_of, wheels, chosen)
     if len(made.encode()) > MAX_BYTES:
@@ -180,14 +177,6 @@ _UNSENT: Final = "error sending request"
 """Error of the solver's HTTP client if a server does not answer."""
 
 
-class SolvingError(Failure):
-    """Says why nothing is chosen, and what to do; ``out_of_reach``: due to the solver or a channel, not the list."""
-
-    def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
-        super().__init__(summary, remedy)
-        self.out_of_reach = out_of_reach
-
-
 def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str], cuda: str) -> tuple[Solved, ...]:
     """Returns the files of an environment, by their names.
 
@@ -199,7 +188,7 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
         cuda: newest CUDA that the platform's drivers run, as ``11.7``; GPU builds ask for it.
 
     Raises:
-        SolvingError: py-rattler is not installed, or the channels have nothing that fits together.
+        LockingError: py-rattler is not installed, or the channels have nothing that fits together.
     """
     asked = {
         "solver": SOLVER_VERSION,
@@ -217,7 +206,7 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
     answer = _answer(asked)
     if "version" in answer:
         here = f"version {answer['version']} is installed" if answer["version"] else "it is not installed"
-        raise SolvingError(
+        raise LockingError(
             f"locking a conda list needs py-rattler {SOLVER_VERSION}, but {here}",
             f"{sys.executable} -m pip install py-rattler=={SOLVER_VERSION}",
             out_of_reach=True,
@@ -226,13 +215,13 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
         summary = f"conda's solver cannot resolve environment {name}:\n{answer['error'].strip()}"
         if _UNSENT in answer["error"]:
             remedy = "make the channel reachable from this machine, or use a mirror"
-            raise SolvingError(summary, remedy, out_of_reach=True)
-        raise SolvingError(summary, "correct its list or its channels")
+            raise LockingError(summary, remedy, out_of_reach=True)
+        raise LockingError(summary, "correct its list or its channels")
     files = [Solved(one["url"], one["sha256"], one["python"]) for one in answer["files"]]
     for one in files:
         if pinned(one.line) is None:
             file = one.url.rpartition("/")[2]
-            raise SolvingError(f"{file} has no SHA-256 or an unusual address", "use another channel")
+            raise LockingError(f"{file} has no SHA-256 or an unusual address", "use another channel")
     return tuple(sorted(files, key=lambda one: one.url.rpartition("/")[2]))
 
 
@@ -245,10 +234,10 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         summary = f"conda's solver did not end within {LONGEST // 60} minutes"
-        raise SolvingError(summary, "allow fewer versions in its list") from None
+        raise LockingError(summary, "allow fewer versions in its list") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         remedy = f"install py-rattler {SOLVER_VERSION} again"
-        raise SolvingError(f"conda's solver does not run: {last}", remedy, out_of_reach=True)
+        raise LockingError(f"conda's solver does not run: {last}", remedy, out_of_reach=True)
     answer: dict[str, Any] = parse_json(done.stdout)
     return answer
