@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
-from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, own_forms, own_id, taken, using, version
+from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, is_taken, own_forms, own_id, using, version
 from modelyard.names import HARDWARE_FILE
 from modelyard.stack import codes
 from modelyard.stack.mistakes import Mistake, given, name, of_mistake, of_problem, without_renamed
@@ -132,7 +132,7 @@ def _taken(document: Document) -> Iterator[Mistake]:
     for index, item in _entries(document):
         for path, one in _names(index, item):
             said = f"{name(path)} is {given(one, path, document.texts)}"
-            if taken(one):
+            if is_taken(one):
                 remedy = "drop the entry and use that GPU, or correct the name; `modelyard gpus` lists all"
                 yield Mistake(path, codes.CHOICE, f"{said}, the name of a GPU that modelyard knows", remedy)
             earlier = next((seen[form] for form in own_forms(one) if seen.get(form, index) != index), None)

@@ -12,35 +12,15 @@ _MODEL = ("gpu", "model")
 
 def gpu_findings(stack: Stack) -> list[Finding]:
     """Returns what is wrong with ``gpu.model``."""
-    match find(stack.config.gpu.model):
-        case Unknown(name, _):
-            return [_unknown(stack, name)]
-        case Ambiguous(name, _):
-            return [_ambiguous(stack, name)]
+    name = stack.config.gpu.model
+    match find(name):
         case GpuModel() as gpu:
             return use_findings(stack, _MODEL, gpu, training_use(stack.config))
-
-
-def _unknown(stack: Stack, name: str) -> Finding:
-    return stack.finding(
-        "GPU002",
-        Severity.ERROR,
-        _MODEL,
-        not_one_gpu(name),
-        detail="A name must match exactly, except for letter case: an A10G is not an A10.",
-        remedy=near_gpus(name),
-    )
-
-
-def _ambiguous(stack: Stack, name: str) -> Finding:
-    return stack.finding(
-        "GPU003",
-        Severity.ERROR,
-        _MODEL,
-        not_one_gpu(name),
-        detail="They differ in throughput, memory or NVLink, which the rules depend on.",
-        remedy=near_gpus(name),
-    )
+        case Unknown():
+            code, why = "GPU002", "A name must match exactly, except for letter case: an A10G is not an A10."
+        case Ambiguous():
+            code, why = "GPU003", "They differ in throughput, memory or NVLink, which the rules depend on."
+    return [stack.finding(code, Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
 
 
 def training_use(config: Config) -> Use:
