@@ -37,10 +37,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
             continue
         if backend.name == config.training or backend.available(config):
             findings += backend.head.rules(stack, backend.head.pods(config))
-    findings += [*check_gpu_uses(stack), *check_notebooks(stack)]
-    if config.partitions:
-        findings += partition_findings(stack)
-    return in_order(findings)
+    return in_order([*findings, *check_gpu_uses(stack), *check_notebooks(stack), *partition_findings(stack)])
 
 
 def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, ...]:
