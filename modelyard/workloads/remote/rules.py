@@ -10,6 +10,7 @@ from modelyard.stack.durations import text
 from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
+from modelyard.stack.words import listed
 from modelyard.workloads.remote.aws_rules import check_accounts, check_aws
 from modelyard.workloads.remote.cluster import check_cluster
 from modelyard.workloads.remote.machines import check_machine
@@ -152,8 +153,7 @@ def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Fin
     if len(given) == 1:
         return
     if given:
-        several = f"{', '.join(given[:-1])} and {given[-1]}"
-        summary = f"cluster of {name} has {several}, but may have only one of them"
+        summary = f"cluster of {name} has {listed(given, 'and')}, but may have only one of them"
         remedy = f"keep one of {' and '.join(given)}; to change from one to another, write the other and apply"
     else:
         summary = f"cluster of {name} has neither a context nor credentials"
@@ -241,10 +241,10 @@ def _reached(
     users = {PLATFORM: "the platform"}
     if far is not None and (far in providers or remote.cluster is not None):
         users[far] = far
-    way = data_of(resource)
+    data = data_of(resource)
     places: list[tuple[Place, Path, str]] = []
-    if way is not None:
-        places.append((way[1], (*where, "data", way[0]), "its data"))
+    if data is not None:
+        places.append((data.place, (*where, "data", data.way), "its data"))
     if remote.model is not None:
         places.append((remote.model, (*where, "model"), "its models"))
     for place, path, what in places:
@@ -304,7 +304,7 @@ def check_lifetimes(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]
     remote = resource.remote
     if remote is None or remote.model is None or not writes(resource):
         return
-    bucket = next((sized for sized in stack.config.buckets if sized.name == remote.model.bucket), None)
+    bucket = next((one for one in stack.config.buckets if one.name == remote.model.bucket), None)
     if bucket is None or (remote.cluster is None and (provider is None or provider.launched_by == "pulumi")):
         return
     lasts = LASTS[bucket.url.partition("://")[0]]
