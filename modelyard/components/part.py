@@ -108,7 +108,12 @@ def carry_out(
     live = Live(plan.context)
     guard, rollouts = Guard(live), Rollouts(live)
     waiting = {name for wait in plan.drains for name in wait.targets}
-    chain = chained(plan)
+    route = max((index for index, target in enumerate(plan.targets) if target.phase == "route"), default=0)
+    chain = {
+        target.name
+        for index, target in enumerate(plan.targets)
+        if target.phase != "normal" or target.name in waiting or index < route
+    }
     drained = 0
     made: dict[str, pulumi.Resource] = {}
     for target, needs in in_turn(plan.targets):
@@ -128,17 +133,6 @@ def carry_out(
         made[target.name] = part.add(target, after, patience, hooks, rollouts.after(target, patience), earlier)
         if target.name in chain:
             last = (made[target.name],)
-
-
-def chained(plan: Plan) -> frozenset[str]:
-    """The names of the targets that change one after the other."""
-    waiting = {name for wait in plan.drains for name in wait.targets}
-    route = max((index for index, target in enumerate(plan.targets) if target.phase == "route"), default=0)
-    return frozenset(
-        target.name
-        for index, target in enumerate(plan.targets)
-        if target.phase != "normal" or target.name in waiting or index < route
-    )
 
 
 def provider_of(name: str, plan: Plan, opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
