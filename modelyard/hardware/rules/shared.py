@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, Version, find, together, version
-from modelyard.hardware.limits import GPUS_VARIABLE, TRAINING_CPU
+from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.quantity import GB, GI, cpu, parse, times
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.words import plain
@@ -161,11 +161,6 @@ def cpu_finding(
             target=target,
         )
     ]
-
-
-def training_cpu(gpus: int) -> int:
-    """Returns the minimum cores of a training pod with ``gpus`` GPUs."""
-    return max(TRAINING_CPU, gpus)
 
 
 value = lru_cache(maxsize=1024)(parse)

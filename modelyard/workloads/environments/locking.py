@@ -13,7 +13,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shutil import which
 from typing import Any, Final
@@ -73,7 +73,7 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
     """
     chosen: tuple[Solved, ...] = ()
     if environment.conda:
-        chosen = solved(environment.name, environment.python, environment.conda, channels_of(environment), cuda)
+        chosen = _solved(environment, cuda)
     wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
     made = locked(environment.python, files.made_of, wheels, chosen)
     if len(made.encode()) > MAX_BYTES:
@@ -177,23 +177,12 @@ _UNSENT: Final = "error sending request"
 """Error of the solver's HTTP client if a server does not answer."""
 
 
-def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str], cuda: str) -> tuple[Solved, ...]:
-    """Returns the files of an environment, by their names.
-
-    Args:
-        name: name of the environment.
-        python: minor version of the Python that comes from a channel.
-        specs: the packages, as conda writes them.
-        channels: names or URLs, the first wins.
-        cuda: newest CUDA that the platform's drivers run, as ``11.7``; GPU builds ask for it.
-
-    Raises:
-        LockingError: py-rattler is not installed, or the channels have nothing that fits together.
-    """
+def _solved(environment: Environment, cuda: str) -> tuple[Solved, ...]:
+    """Returns conda's files of an environment, by their names."""
     asked = {
         "solver": SOLVER_VERSION,
-        "channels": list(channels),
-        "specs": [f"python {python}.*", *(spelled(one) for one in specs)],
+        "channels": list(channels_of(environment)),
+        "specs": [f"python {environment.python}.*", *map(spelled, environment.conda)],
         "platforms": list(CONDA_PLATFORMS),
         "virtual": [
             ("__unix", "0", "0"),
@@ -212,7 +201,7 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
             out_of_reach=True,
         )
     if "error" in answer:
-        summary = f"conda's solver cannot resolve environment {name}:\n{answer['error'].strip()}"
+        summary = f"conda's solver cannot resolve environment {environment.name}:\n{answer['error'].strip()}"
         if _UNSENT in answer["error"]:
             remedy = "make the channel reachable from this machine, or use a mirror"
             raise LockingError(summary, remedy, out_of_reach=True)

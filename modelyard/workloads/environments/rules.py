@@ -14,7 +14,7 @@ from modelyard.stack.environments import Environment, Fault, Pinned
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.workloads.environments.lists import canonical
-from modelyard.workloads.environments.reading import image_of
+from modelyard.workloads.facts.environments import image_of
 
 NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
 """Remedy for a job without an image."""
@@ -69,7 +69,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
     """Checks that the environment can be built."""
     where: Path = ("environments", index)
     name, files = environment.name, environment.files
-    if image_of(environment, stack.config.runtime.image) is None:
+    if image_of(stack.config, environment) is None:
         yield stack.finding(
             "ENV006",
             Severity.ERROR,
@@ -191,7 +191,7 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
     environment = known.get(environment_of(job, resource) or "")
     if environment is None:
         return
-    name, image = environment.name, image_of(environment, stack.config.runtime.image)
+    name, image = environment.name, image_of(stack.config, environment)
     if job.environment is not None and resource is not None and resource.remote is not None:
         yield _unfit(stack, where, who, name, "it runs outside this cluster", _INTO_IMAGE)
         return
@@ -215,7 +215,7 @@ def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, 
         yield _unknown(stack, where, who, resource.environment, known)
         return
     environment = known[resource.environment]
-    name, image = environment.name, image_of(environment, stack.config.runtime.image)
+    name, image = environment.name, image_of(stack.config, environment)
     shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
     if resource.remote is not None:
         yield _unfit(stack, where, who, name, "its jobs run outside this cluster", _INTO_IMAGE)
@@ -236,7 +236,7 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
         yield _unknown(stack, where, "notebooks", name, known)
         return
     environment = known[name]
-    own, image = stack.config.notebooks.image, image_of(environment, stack.config.runtime.image)
+    own, image = stack.config.notebooks.image, image_of(stack.config, environment)
     if own is not None and own != image:
         why = f"their image is {own}, but {name} is for {image}"
         yield _unfit(stack, where, "notebooks", name, why, "drop image of notebooks")

@@ -86,7 +86,7 @@ def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mappin
 
 def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
     """Returns the finding with the size of a job that names no resource; it never has a GPU."""
-    if own.need.gpus or own.need.gpu_memory:
+    if own.need.on_gpus:
         return stack.finding(
             "RES205",
             Severity.WARNING if _any_model(own) else Severity.ERROR,
@@ -193,9 +193,8 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         )
         return
     jobs = ", ".join(job.name for job, _ in one.jobs)
-    on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.gpus or found.need.gpu_memory)
+    on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.on_gpus)
     assumed = any(found.assumptions for _, found in one.jobs)
-    needs_gpus = one.need.gpus or one.need.gpu_memory
     for key, needed in one.below.items():
         if key == "gpus" and (one.part is not None or not one.size.gpus):
             continue  # Slices are not added up; a separate finding reports a slice that is too small.
@@ -216,7 +215,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows the "
             f"calculation{' and what it assumes' if assumed else ''}",
         )
-    if needs_gpus and not one.size.gpus:
+    if one.need.on_gpus and not one.size.gpus:
         yield stack.finding(
             "RES205",
             Severity.WARNING if _any_model(one) else Severity.ERROR,
@@ -229,7 +228,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 def _any_model(one: Sized) -> bool:
     """Whether only jobs of unknown models need GPUs: that of an assumed model is no proof."""
-    on_gpus = [found for _, found in one.jobs if found.need.gpus or found.need.gpu_memory]
+    on_gpus = (found for _, found in one.jobs if found.need.on_gpus)
     return all(any(one.key == "model.parameters" for one in found.assumptions) for found in on_gpus)
 
 
