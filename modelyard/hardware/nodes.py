@@ -6,7 +6,6 @@ and fractions from a hypervisor do not count.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity, in_order
@@ -63,23 +62,18 @@ class DriverVerdict(NamedTuple):
     reason: str
 
 
-def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction]) -> NodeGpus:
-    """Returns the GPU of a node and the number of whole GPUs.
-
-    Args:
-        node_labels: ``metadata.labels`` of the node.
-        allocatable: ``status.allocatable`` of the node as exact numbers.
-    """
-    count = int(allocatable.get(GPU_RESOURCE, 0))
+def node_gpus(node: Node) -> NodeGpus:
+    """Returns the GPU of a node and the number of whole GPUs."""
+    count = int(node.allocatable.get(GPU_RESOURCE, 0))
     slices = tuple(
-        (name, int(amount)) for name, amount in sorted(allocatable.items()) if is_slice(name) and amount >= 1
+        (name, int(amount)) for name, amount in sorted(node.allocatable.items()) if is_slice(name) and amount >= 1
     )
-    product = node_labels.get(PRODUCT_LABEL, "")
+    product = node.labels.get(PRODUCT_LABEL, "")
     base = product.partition("-MIG-")[0].removesuffix("-SHARED")
     gpu = resolve(base) if base else None
     if gpu is None and not base:
-        product, gpu = _by_cloud(node_labels)
-    kind = _kind(node_labels, gpu, product, count, bool(slices))
+        product, gpu = _by_cloud(node.labels)
+    kind = _kind(node.labels, gpu, product, count, bool(slices))
     return NodeGpus(gpu, count if kind in ("whole", "unknown") else 0, kind, product, slices)
 
 
@@ -106,12 +100,8 @@ def check_nodes(stack: Stack, nodes: Iterable[Node], training: PodSizes) -> tupl
     """Checks the rules that need the cluster's nodes: device plugin, minimum driver and memory of the stack's GPU, and
     the model service's disk.
 
-    The plan decides whether pods fit by CPU, memory and free GPUs.
-
-    Args:
-        stack: the stack that would run there.
-        nodes: the cluster's nodes, live or recorded.
-        training: the pods of the active training backend.
+    ``training`` are the pods of the active training backend. The plan decides whether pods fit by CPU, memory and free
+    GPUs.
     """
     known = tuple(nodes)
     return in_order(
@@ -242,7 +232,7 @@ def _memory_findings(stack: Stack, nodes: tuple[Node, ...], training: PodSizes) 
         return []
     found: dict[int, list[str]] = {}
     for node in nodes:
-        own = node_gpus(node.labels, node.allocatable).gpu if node.allocatable.get(GPU_RESOURCE) else None
+        own = node_gpus(node).gpu if node.allocatable.get(GPU_RESOURCE) else None
         if own is not None and own.id in gpu.members:
             found.setdefault(own.memory_gb, []).append(node.name)
     short = sorted(gb for gb in found if gb > gpu.memory_gb and falls_short(training.memory, gb))

@@ -246,7 +246,7 @@ def _gpu(
     fitting = fitting or [node for node in nodes if _model(node)]
     gpus: Counter[str] = Counter()
     for node in fitting:
-        gpus[_model(node)] += node_gpus(node.labels, node.allocatable).whole
+        gpus[_model(node)] += node_gpus(node).whole
     ranked = sorted(gpus, key=lambda name: (-gpus[name], name))
     words = few([f"{gpus[name]} × {name}" for name in ranked])
     shown = f"{words} on {few([node.name for node in fitting])}" if ranked else ""
@@ -269,7 +269,7 @@ def _gpu(
 
 def _model(node: Node) -> str:
     """Returns the name of a node's GPU for a stack file; empty if the node has none."""
-    found = node_gpus(node.labels, node.allocatable)
+    found = node_gpus(node)
     if found.gpu is None:
         return found.product if found.whole else ""
     return _name(found.gpu)
