@@ -41,7 +41,6 @@ def use_findings(
         who: who uses it, to begin each summary with; empty for the stack itself.
         only: codes to leave out all others; None: all.
     """
-    judged = verdict(gpu, use)
     return [
         stack.finding(
             problem.code,
@@ -51,6 +50,6 @@ def use_findings(
             detail=problem.detail,
             remedy=problem.remedy,
         )
-        for problem in judged.problems
+        for problem in verdict(gpu, use).problems
         if only is None or problem.code in only
     ]

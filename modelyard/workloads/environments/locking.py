@@ -83,13 +83,7 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
 
 
 def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Returns version and SHA-256 of pip's files, by package name.
-
-    Args:
-        environment: the environment with the Python.
-        files: the files with the list.
-        held: the only versions that pip may choose of these packages.
-    """
+    """Returns version and SHA-256 of pip's files, by package name; of ``held`` packages, pip may choose no others."""
     interpreter = _interpreter(environment.python)
     with temporary_folder() as folder:
         listed, report, fixed = (folder / name for name in ("requirements.txt", "report.json", "held.txt"))

@@ -44,13 +44,9 @@ def build_name(name: str, digest: str) -> str:
 
 
 def build_facts(config: Config, environment: Environment, namespace: str, stack: str) -> dict[str, Any]:
-    """Returns a build as plain JSON-like values.
+    """Returns the build of an environment, locked and with an image, as plain JSON-like values.
 
-    Args:
-        config: the stack's config.
-        environment: one of its environments, locked and with an image.
-        namespace: the namespace of the claim that holds the result.
-        stack: name of the stack.
+    The claim that holds the result is in ``namespace``.
     """
     from modelyard.workloads.environments.conda import (  # a plan builds nothing, and should be fast
         SOLVER_SHA256,

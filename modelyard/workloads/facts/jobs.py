@@ -35,12 +35,7 @@ def sized_resources(config: Config) -> "tuple[Sized, ...]":
 
 
 def resource_pods(config: Config, everything: "Sequence[Sized]") -> list[dict[str, Any]]:
-    """Returns the pods of the resources that have an image and work to do, as plain JSON-like values.
-
-    Args:
-        config: the stack's config.
-        everything: its resources, as ``sized_resources`` returns them.
-    """
+    """Returns the pods of the resources that have an image and work to do, as plain JSON-like values."""
     deployed = [_pods(config, one) for one in everything if is_deployed(config, one)]
     return [{**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)} for pods in deployed]
 

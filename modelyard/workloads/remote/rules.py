@@ -29,10 +29,7 @@ _MANY = 3
 def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Sized] | None = None) -> Iterator[Finding]:
     """Yields findings about remote resources.
 
-    Args:
-        stack: the stack with the resources.
-        own: the project's prices, which are used besides list prices.
-        everything: the stack's resources, as ``sizing.sized`` returns them, if you have them already.
+    Uses the project's prices besides list prices. Pass ``everything``, the result of ``sizing.sized``, if you have it.
     """
     config = stack.config
     yield from _declared(stack)

@@ -114,12 +114,7 @@ _MOST_MEMORY: Final = amount(MOST_MEMORY)
 
 
 def estimate(job: Job, gpu: GpuModel | None) -> Estimate:
-    """Estimates what a job needs. Rows or a request rate are enough: for other sizes there are assumptions.
-
-    Args:
-        job: the job with its sizes.
-        gpu: the GPU, for its memory; None if it is unknown.
-    """
+    """Estimates what a job needs. Rows or a request rate are enough: for other sizes there are assumptions."""
     whole, assumptions = with_assumptions(job)
     found = _FORMULAS[job.type](whole, gpu)
     missing = (*(one.key for one in assumptions), *found.missing)

@@ -218,12 +218,8 @@ def together(needs: Iterable[Need]) -> Need:
 def spread(kind: JobType, needs: Sequence[Need], beside: Need) -> Need:
     """Returns what jobs need side by side, on more workers where one worker would be larger than the convention.
 
-    Only what the workers of a type divide can be spread: each worker keeps a process for each job.
-
-    Args:
-        kind: the type of the jobs.
-        needs: of each job.
-        beside: of all jobs on as few workers as ``together`` says.
+    ``beside`` is the result of :func:`together`. Only what the workers of a type divide can be spread: each worker
+    keeps a process for each job.
     """
     divided, workers = _DIVIDED.get(kind, ()), beside.workers
     if workers is None or beside.gpus:

@@ -29,12 +29,7 @@ _SERVE = ("serving", "llm-serving")
 
 
 def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
-    """Yields findings about jobs, resources, and which job is on which resource.
-
-    Args:
-        stack: the stack with the jobs.
-        everything: its resources, as ``sized`` returns them.
-    """
+    """Yields findings about jobs, resources (as ``sized`` returns them), and which job is on which resource."""
     config = stack.config
     for section in ("resources", "jobs"):
         yield from named_twice(stack, "RES207", section)
@@ -263,15 +258,7 @@ def _refers(
 def _fits_together(
     stack: Stack, index: int, job: Job, resource: Resource | None, shared: Collection[str | None]
 ) -> Iterator[Finding]:
-    """Checks that a job's run settings work together on its resource.
-
-    Args:
-        stack: the stack.
-        index: the job's number.
-        job: the job.
-        resource: its resource; None if it has none that is known.
-        shared: the resources that jobs without trials use.
-    """
+    """Checks that a job's run settings work together on its resource; jobs without trials use the ``shared`` ones."""
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
     # For remote jobs, another finding says that no team's queue holds them.
