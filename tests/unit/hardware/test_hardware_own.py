@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.hardware import Unknown, find, near_gpus, resolve, table, verdict
-from modelyard.hardware.gpu_models import by_id, own_gpus, products
+from modelyard.hardware import find, near_gpus, resolve, verdict
+from modelyard.hardware.gpu_models import Unknown, by_id, own_gpus, products
 from modelyard.hardware.nodes import node_gpus
 from modelyard.hardware.own import in_project, load_gpus, of_project
+from modelyard.hardware.table import table
 from modelyard.kube.state import Node
 from modelyard.plan.cost.file import load_text
 
