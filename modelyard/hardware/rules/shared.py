@@ -57,13 +57,9 @@ def stated_gpus(container: Mapping[str, Any], gpus: int) -> str:
 
 
 def sizes_of(wanted: PodSizes, applied: Applied, *, per_gpu: bool = False, idle: bool = False) -> PodSizes:
-    """Returns the sizes of pods that really get ``applied``, in the units of the stack file.
+    """Returns the sizes of pods that really get ``applied``, in the units of the stack file: memory may be ``per_gpu``.
 
-    Args:
-        wanted: the sizes in the stack file.
-        applied: what the pods get.
-        per_gpu: whether the stack file states memory per GPU.
-        idle: whether it is a backend that is idle: that it has no replicas is no finding then.
+    That a backend has no replicas while it is ``idle`` is no finding.
     """
     gpus = max(applied.gpus, 1) if per_gpu else applied.gpus
     return PodSizes(

@@ -54,8 +54,7 @@ def build_facts(config: Config, environment: Environment, namespace: str, stack:
     )
 
     files = environment.files
-    if files is None or files.lock is None:
-        raise ValueError(f"environment {environment.name} is not locked")
+    assert files is not None and files.lock is not None, environment.name
     return {
         "build": {
             "name": build_name(environment.name, files.digest),

@@ -22,12 +22,9 @@ def document(statements: Sequence[Statement]) -> str:
 
 
 def trust(service: str, conditions: Conditions | None = None, actions: Sequence[str] = ("sts:AssumeRole",)) -> str:
-    """Returns the policy that lets one service assume a role.
+    """Returns the policy that lets one service, such as ``ec2.amazonaws.com``, assume a role.
 
-    Args:
-        service: such as ``ec2.amazonaws.com``.
-        conditions: when the service may assume it; EC2 supports none, because an instance profile binds the role.
-        actions: the actions that assuming the role needs.
+    EC2 supports no conditions, because an instance profile binds the role.
     """
     made: dict[str, Any] = {"Effect": "Allow", "Principal": {"Service": service}, "Action": sorted(actions)}
     return document([{**made, "Condition": conditions} if conditions else made])
