@@ -138,12 +138,9 @@ def _sizes(role: str, seen: Seen, container: Object) -> Sizes:
 
 def _volume(amounts: Mapping[str, Fraction], seen: Seen) -> str:
     """Returns the local volume of a pod: what it requests, else the limit of its largest empty volume."""
-    limits = [
-        quantity.parse(limit)
-        for volume in pods_of(seen.template).spec.get("volumes") or ()
-        if (limit := (volume.get("emptyDir") or {}).get("sizeLimit"))
-        and (volume.get("emptyDir") or {}).get("medium") != "Memory"
-    ]
+    empty = [volume.get("emptyDir") or {} for volume in pods_of(seen.template).spec.get("volumes") or ()]
+    on_disk = (one for one in empty if one.get("medium") != "Memory")
+    limits = [quantity.parse(one["sizeLimit"]) for one in on_disk if one.get("sizeLimit")]
     size = amounts.get("ephemeral-storage") or max(limits, default=Fraction(0))
     return quantity.memory(size) if size else ""
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import GpuModel, cuda, resolve
+from modelyard.hardware import cuda, resolve
 from modelyard.hardware.gpu_models import version
 from modelyard.hardware.nodes import driver_verdict
 from modelyard.kube.state import Node
@@ -137,7 +137,7 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
     gpu = resolve(stack.config.gpu.model)
     for asked, package in cuda_of(files.lock.packages):
         shown = f"{package.name} {package.version}"
-        if isinstance(gpu, GpuModel) and cuda.code(gpu, version(asked)).mode == "dropped":
+        if gpu is not None and cuda.code(gpu, version(asked)).mode == "dropped":
             last = ".".join(map(str, gpu.cuda_last))
             yield stack.finding(
                 "ENV007",

@@ -385,5 +385,5 @@ def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
     """Whether nodes with these labels should come from a pool: the pool is named, or a pool has the GPU."""
     if NODE_POOL_LABEL in wanted:
         return True
-    gpu = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}
-    return bool(gpu) and any(gives(pool, gpu) for pool in pools)
+    product = wanted.get(PRODUCT_LABEL)
+    return product is not None and any(gives(pool, {PRODUCT_LABEL: product}) for pool in pools)
