@@ -54,9 +54,9 @@ class Part(pulumi.ComponentResource):
         target: TargetPlan,
         after: Sequence[pulumi.Resource],
         patience: int,
-        before: Sequence[pulumi.ResourceHook] = (),
-        behind: Sequence[pulumi.ResourceHook] = (),
-        earlier: pulumi.Input[str] | None = None,
+        before: Sequence[pulumi.ResourceHook],
+        behind: Sequence[pulumi.ResourceHook],
+        earlier: pulumi.Input[str] | None,
     ) -> pulumi.Resource:
         """Declares one target, after the resources of ``after``; ``patience`` is for its rollout, in seconds.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from modelyard.hardware.instances import provider_of
-from modelyard.stack.config import Config
+from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.remote.aws_launch import aws_files, aws_job
 from modelyard.workloads.remote.offers import Own, offers
@@ -12,8 +12,9 @@ from modelyard.workloads.remote.script import job_script, secrets_of
 from modelyard.workloads.remote.values import Launch, machine_name
 
 
-def launches(stack: str, config: Config, resource: Resource, own: Own | None = None) -> Iterator[Launch]:
+def launches(stack: Stack, resource: Resource, own: Own | None = None) -> Iterator[Launch]:
     """Yields the launches of a resource, one per job; none for a remote cluster or a resource with errors."""
+    config, name = stack.config, stack.full_name.rpartition("/")[2]
     remote, provider = resource.remote, provider_of(config, resource)
     found = offers(config, resource, own)
     if remote is None or provider is None or not found or remote.image is None or remote.time_limit is None:
@@ -28,7 +29,7 @@ def launches(stack: str, config: Config, resource: Resource, own: Own | None = N
             return
         model = result if writes(resource) else None
         yield Launch(
-            name=machine_name(stack, job.name),
+            name=machine_name(name, job.name),
             job=job.name,
             resource=resource.name,
             launcher=provider.launched_by,
@@ -42,7 +43,7 @@ def launches(stack: str, config: Config, resource: Resource, own: Own | None = N
             script=job_script(remote.command, remote.time_limit, data, model, serves),
             secrets=secrets_of(data, model),
             port=remote.port if serves else None,
-            aws=None if provider.aws is None else aws_job(stack, provider.aws, resource, job, found[0], data, result),
+            aws=None if provider.aws is None else aws_job(name, provider.aws, resource, job, found[0], data, result),
         )
 
 
