@@ -83,7 +83,7 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
 
 
 def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Returns version and SHA-256 of pip's files, by package name; of ``held`` packages, pip may choose no others."""
+    """Returns version and SHA-256 of pip's files, by package name; pip keeps to the versions in ``held``."""
     interpreter = _interpreter(environment.python)
     with temporary_folder() as folder:
         listed, report, fixed = (folder / name for name in ("requirements.txt", "report.json", "held.txt"))
