@@ -17,10 +17,11 @@ def gpu_findings(stack: Stack) -> list[Finding]:
         case GpuModel() as gpu:
             return use_findings(stack, _MODEL, gpu, training_use(stack.config))
         case Unknown():
-            code, why = "GPU002", "A name must match exactly, except for letter case: an A10G is not an A10."
+            why = "A name must match exactly, except for letter case: an A10G is not an A10."
+            return [stack.finding("GPU002", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
         case Ambiguous():
-            code, why = "GPU003", "They differ in throughput, memory or NVLink, which the rules depend on."
-    return [stack.finding(code, Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
+            why = "They differ in throughput, memory or NVLink, which the rules depend on."
+            return [stack.finding("GPU003", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
 
 
 def training_use(config: Config) -> Use:
