@@ -94,11 +94,8 @@ def carry_out(
     for the objects by which Kueue reaches worker clusters. A target whose change stops pods that a job may need waits
     until its training backend is idle.
 
-    Args:
-        about: the component that makes the plan, for messages.
-        plan: the plan.
-        home: its cluster, which every target waits for.
-        part_of: the component of a target, and the URN of the one that it belonged to in earlier versions.
+    Every target waits for its cluster, ``home``. ``part_of`` returns the component of a target, and the URN of the one
+    that it belonged to in earlier versions. Messages name the component that makes the plan, ``about``.
 
     Raises:
         pulumi.RunError: another component of the program changes one of the objects.
