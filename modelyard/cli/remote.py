@@ -141,7 +141,7 @@ def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequ
         files: dict[str, str] = {}
         if one.remote is not None and one.remote.cluster is not None:
             files |= cluster_files(stack.config, one)
-        for launch in launches(stack.full_name.rpartition("/")[2], stack.config, one, own):
+        for launch in launches(stack, one, own):
             files |= launch_files(launch)
         mine: dict[str, dict[str, str]] = {}
         for name, text in files.items():

@@ -274,7 +274,7 @@ def gpu_section(gpu: str | GpuSection) -> GpuSection:
     return {"model": gpu} if isinstance(gpu, str) else gpu
 
 
-def autoscaling_section(autoscaling: AutoscalingSection | None) -> dict[str, Mapping[str, Any]]:
+def autoscaling_section(autoscaling: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
     """The section of autoscaling by its name; none where nothing is to scale."""
     return {} if autoscaling is None else {"autoscaling": {"mode": "annotations", **autoscaling}}
 

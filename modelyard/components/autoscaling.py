@@ -4,7 +4,7 @@ from typing import Unpack
 
 import pulumi
 
-from modelyard.components.arguments import AutoscalingArgs, Backend, divided
+from modelyard.components.arguments import AutoscalingArgs, Backend, autoscaling_section, divided
 from modelyard.components.part import Part
 from modelyard.components.planning import Settings
 from modelyard.plan import Plan
@@ -38,7 +38,7 @@ class Autoscaling(Part):
             args: as in the section ``autoscaling`` of a stack file, and ``Surroundings``.
         """
         own, around = divided(args)
-        settings = Settings({"autoscaling": {"mode": "annotations", **own}}, frozenset({WORKERS[training]}), training)
+        settings = Settings(autoscaling_section(own), frozenset({WORKERS[training]}), training)
         super().__init__(name, plan, settings, around, opts)
 
     def outputs(self) -> dict[str, object]:

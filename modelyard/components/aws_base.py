@@ -137,17 +137,7 @@ def addon(
     inside: pulumi.ResourceOptions,
     identity: tuple[str, str] | None = None,
 ) -> eks.Addon:
-    """An add-on of EKS.
-
-    Args:
-        name: prefix of its resources' names.
-        aws: the stack's AWS settings.
-        addon_name: EKS's name for it.
-        cluster: where it runs.
-        after: resources that it needs first.
-        inside: options with its parent.
-        identity: its service account in ``kube-system`` and the AWS policy for it.
-    """
+    """An add-on of EKS; its ``identity`` is its service account in ``kube-system`` and the AWS policy for it."""
     identities = None
     if identity is not None:
         account, policy = identity

@@ -85,10 +85,7 @@ def cpu_types(group: NodeGroup) -> Iterator[str]:
 def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
     """Whether each machine type has a GPU that the platform supports, and room for a training worker with one GPU.
 
-    Args:
-        aws: the stack's AWS settings.
-        group: one of its groups with GPUs.
-        region: whether the region is known, so that types can be compared with it.
+    If the ``region`` is known, types are compared with it.
     """
     known = types("aws")
     gpus = {known[name].gpu_id for name in group.types if name in known}

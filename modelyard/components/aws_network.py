@@ -59,21 +59,17 @@ def network(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> Sequence[pul
         tags=tags,
         opts=pulumi.ResourceOptions(parent=inside.parent, depends_on=[gateway]),
     )
-    ways = {
-        "public": _way(
-            f"{name}-public", vpc, ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", gateway_id=gateway.id), tags, inside
-        ),
-        "private": _way(
-            f"{name}-private", vpc, ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", nat_gateway_id=nat.id), tags, inside
-        ),
-    }
-    ec2.RouteTableAssociation(f"{name}-public-way", subnet_id=outside.id, route_table_id=ways["public"].id, opts=inside)
+    to_internet = ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", gateway_id=gateway.id)
+    outer = ec2.RouteTable(f"{name}-public-routes", vpc_id=vpc.id, routes=[to_internet], tags=tags, opts=inside)
+    to_nat = ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", nat_gateway_id=nat.id)
+    inner = ec2.RouteTable(f"{name}-private-routes", vpc_id=vpc.id, routes=[to_nat], tags=tags, opts=inside)
+    ec2.RouteTableAssociation(f"{name}-public-way", subnet_id=outside.id, route_table_id=outer.id, opts=inside)
     ec2.VpcEndpoint(
         f"{name}-s3",
         vpc_id=vpc.id,
         service_name=f"com.amazonaws.{aws.region}.s3",
         vpc_endpoint_type="Gateway",
-        route_table_ids=[ways["private"].id],
+        route_table_ids=[inner.id],
         tags=tags,
         opts=inside,
     )
@@ -88,14 +84,6 @@ def network(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> Sequence[pul
             tags={**tags, "Name": f"{name}-{zone}", "kubernetes.io/role/internal-elb": "1"},
             opts=inside,
         )
-        ec2.RouteTableAssociation(
-            f"{name}-{zone}-way", subnet_id=subnet.id, route_table_id=ways["private"].id, opts=inside
-        )
+        ec2.RouteTableAssociation(f"{name}-{zone}-way", subnet_id=subnet.id, route_table_id=inner.id, opts=inside)
         subnets.append(subnet.id)
     return subnets
-
-
-def _way(
-    name: str, vpc: ec2.Vpc, route: ec2.RouteTableRouteArgs, tags: dict[str, str], inside: pulumi.ResourceOptions
-) -> ec2.RouteTable:
-    return ec2.RouteTable(f"{name}-routes", vpc_id=vpc.id, routes=[route], tags=tags, opts=inside)

@@ -54,9 +54,9 @@ class Part(pulumi.ComponentResource):
         target: TargetPlan,
         after: Sequence[pulumi.Resource],
         patience: int,
-        before: Sequence[pulumi.ResourceHook] = (),
-        behind: Sequence[pulumi.ResourceHook] = (),
-        earlier: pulumi.Input[str] | None = None,
+        before: Sequence[pulumi.ResourceHook],
+        behind: Sequence[pulumi.ResourceHook],
+        earlier: pulumi.Input[str] | None,
     ) -> pulumi.Resource:
         """Declares one target, after the resources of ``after``; ``patience`` is for its rollout, in seconds.
 
@@ -94,11 +94,8 @@ def carry_out(
     for the objects by which Kueue reaches worker clusters. A target whose change stops pods that a job may need waits
     until its training backend is idle.
 
-    Args:
-        about: the component that makes the plan, for messages.
-        plan: the plan.
-        home: its cluster, which every target waits for.
-        part_of: the component of a target, and the URN of the one that it belonged to in earlier versions.
+    Every target waits for its cluster, ``home``. ``part_of`` returns the component of a target, and the URN of the one
+    that it belonged to in earlier versions. Messages name the component that makes the plan, ``about``.
 
     Raises:
         pulumi.RunError: another component of the program changes one of the objects.
@@ -108,7 +105,12 @@ def carry_out(
     live = Live(plan.context)
     guard, rollouts = Guard(live), Rollouts(live)
     waiting = {name for wait in plan.drains for name in wait.targets}
-    chain = chained(plan)
+    route = max((index for index, target in enumerate(plan.targets) if target.phase == "route"), default=0)
+    chain = {
+        target.name
+        for index, target in enumerate(plan.targets)
+        if target.phase != "normal" or target.name in waiting or index < route
+    }
     drained = 0
     made: dict[str, pulumi.Resource] = {}
     for target, needs in in_turn(plan.targets):
@@ -128,17 +130,6 @@ def carry_out(
         made[target.name] = part.add(target, after, patience, hooks, rollouts.after(target, patience), earlier)
         if target.name in chain:
             last = (made[target.name],)
-
-
-def chained(plan: Plan) -> frozenset[str]:
-    """The names of the targets that change one after the other."""
-    waiting = {name for wait in plan.drains for name in wait.targets}
-    route = max((index for index, target in enumerate(plan.targets) if target.phase == "route"), default=0)
-    return frozenset(
-        target.name
-        for index, target in enumerate(plan.targets)
-        if target.phase != "normal" or target.name in waiting or index < route
-    )
 
 
 def provider_of(name: str, plan: Plan, opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:

@@ -62,12 +62,7 @@ def plan_of_arguments(
 ) -> Plan:
     """The plan of one component, against the live cluster.
 
-    Args:
-        kind: the component's class.
-        name: its name in the program.
-        settings: what it asks for.
-        surroundings: its platform and cluster.
-        opts: its options; aliases are the names under which its objects were applied.
+    The aliases in its options are the names under which its objects were applied.
 
     Raises:
         pulumi.RunError: the arguments, the plan or the cluster have errors; reports everything at once.

@@ -5,10 +5,11 @@ from typing import Any, Unpack
 import pulumi
 
 from modelyard.components.arguments import RemoteClusterArgs
+from modelyard.components.part import provider_of
 from modelyard.components.planning import Settings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.hooks import Guard, Live
-from modelyard.engine.program.resource import PROVIDER, Applied, declare, let_go
+from modelyard.engine.program.resource import Applied, declare, let_go
 from modelyard.plan import Plan
 
 _AROUND = {"home_context": "context", "project": "project", "kubernetes_version": "kubernetes_version"}
@@ -46,11 +47,8 @@ class RemoteCluster(pulumi.ComponentResource):
         if plan is None:
             plan = _planned(name, args, opts)
         claim(f"RemoteCluster {name}", plan)
-        # The kubeconfig belongs to the user who runs the engine: no credential enters its state.
-        inside = pulumi.ResourceOptions(parent=opts.parent if opts is not None else None, version=PROVIDER)
-        provider = pulumi.ProviderResource("kubernetes", name, {"context": plan.context}, inside)
-        providers = pulumi.ResourceOptions(providers=[provider])
-        super().__init__("modelyard:index:RemoteCluster", name, None, pulumi.ResourceOptions.merge(opts, providers))
+        opts = pulumi.ResourceOptions.merge(opts, provider_of(name, plan, opts))
+        super().__init__("modelyard:index:RemoteCluster", name, None, opts)
         guard = Guard(Live(plan.context))
         home = Cluster(plan, pulumi.ResourceOptions(parent=self))
         first: list[pulumi.Resource] = [home]

@@ -7,22 +7,7 @@ of a stack (``rules``), the meaning of node labels (``nodes``), and the clouds' 
 Does not read stack files, render workloads, place pods (``kube.scheduling`` does), or apply waivers.
 """
 
-from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, not_one_gpu, products, resolve
-from modelyard.hardware.table import Row, table
-from modelyard.hardware.verdict import Use, Verdict, verdict
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, find, near_gpus, not_one_gpu, products, resolve
+from modelyard.hardware.verdict import verdict
 
-__all__ = [
-    "Ambiguous",
-    "GpuModel",
-    "Row",
-    "Unknown",
-    "Use",
-    "Verdict",
-    "find",
-    "near_gpus",
-    "not_one_gpu",
-    "products",
-    "resolve",
-    "table",
-    "verdict",
-]
+__all__ = ["Ambiguous", "GpuModel", "find", "near_gpus", "not_one_gpu", "products", "resolve", "verdict"]

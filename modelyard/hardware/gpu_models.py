@@ -315,13 +315,13 @@ def _gpu(row: list[str]) -> GpuModel:
 @lru_cache(maxsize=8)
 def _names(own: tuple[GpuModel, ...]) -> Mapping[str, tuple[str, ...]]:
     """Maps every name in lower case to the ids it may mean, those of a project's own GPUs too."""
-    mine = {form: (gpu.id,) for gpu in own for form in own_forms(gpu.name, *gpu.labels)}
-    return {**_index(), **mine} if mine else _index()
+    mine = {form: (gpu.id,) for gpu in own for name in (gpu.name, *gpu.labels) for form in own_forms(name)}
+    return {**_index(), **mine}
 
 
-def own_forms(*names: str) -> dict[str, None]:
-    """Returns the forms of the names that a project gives a GPU, in lower case."""
-    return dict.fromkeys(form for name in names for form in (*_forms(name.strip()), own_id(name)))
+def own_forms(name: str) -> dict[str, None]:
+    """Returns the forms of a name that a project gives a GPU, in lower case."""
+    return dict.fromkeys((*_forms(name.strip()), own_id(name)))
 
 
 def own_id(name: str) -> str:
@@ -329,9 +329,9 @@ def own_id(name: str) -> str:
     return "-".join(name.casefold().split())
 
 
-def taken(*names: str) -> str:
-    """Returns the first of the names that the tables already have for a GPU, empty if they have none."""
-    return next((name for name in names if _index().keys() & own_forms(name)), "")
+def is_taken(name: str) -> bool:
+    """Whether the tables already have the name for a GPU."""
+    return not _index().keys().isdisjoint(own_forms(name))
 
 
 @lru_cache(maxsize=1)

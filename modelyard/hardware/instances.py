@@ -162,23 +162,18 @@ def offered(instance: Instance) -> tuple[Offered, ...]:
     """Returns every region of the machine's cloud that offers it, or may offer it, sorted by name."""
     fitting = [row for row in table() if row.cloud == instance.cloud and fnmatchcase(instance.type, row.types)]
     seen = max((row for row in fitting if not row.names), key=lambda row: len(row.types), default=None)
-    found: dict[str, Offered] = {}
-    if seen is None:
-        for row in fitting:
-            for name in row.regions:
-                found[name] = Offered(
-                    region=name, usd=None, date="", source=row.source, known=False, unverified=row.unverified
-                )
-    else:
-        for name, usd in seen.regions.items():
-            found[name] = Offered(
-                region=name,
-                usd=usd,
-                date=seen.date if usd is not None else "",
-                source=seen.source,
-                known=True,
-                unverified=seen.unverified,
-            )
+    found = {
+        name: Offered(
+            region=name,
+            usd=usd,
+            date=row.date if usd is not None else "",
+            source=row.source,
+            known=not row.names,
+            unverified=row.unverified,
+        )
+        for row in ([seen] if seen is not None else fitting)
+        for name, usd in row.regions.items()
+    }
     usd = None if instance.usd_per_hour is None else Fraction(str(instance.usd_per_hour))
     day = instance.price_date.partition(" ")[0]
     # A price in a table without regions belongs to no region.

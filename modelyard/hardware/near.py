@@ -11,12 +11,7 @@ _DISTINCT = 3
 
 
 def near_names(wanted: str, names: Collection[str]) -> list[str]:
-    """Returns similar names, nearest first; empty if no name is near.
-
-    Args:
-        wanted: the name in lower case, without a brand.
-        names: every name, in lower case.
-    """
+    """Returns similar names, nearest first; all are in lower case, and the wanted one has no brand."""
     near = [name for name in get_close_matches(wanted, names, n=16, cutoff=0.6) if _alike(wanted, name)]
     number = _number(wanted)
     if len(number) >= _DISTINCT:

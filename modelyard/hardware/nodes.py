@@ -6,23 +6,23 @@ and fractions from a hypervisor do not count.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.gpu_models import GpuModel, Unknown, by_id, find, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA, MEMORY_GB
 from modelyard.hardware.rules.shared import PodSizes, falls_short, gpu_of, least_gi, spelled
+from modelyard.kube.state import Node
 from modelyard.names import (
     GPU_RESOURCE,
     HARDWARE_FILE,
     MACHINE_LABEL,
     MEMORY_LABEL,
-    MIG_PREFIX,
     PRODUCT_LABEL,
     REPLICAS_LABEL,
     is_gpu,
+    is_slice,
 )
 from modelyard.quantity import GB, parse, times
 from modelyard.stack.config import Path, SeenGpu, Stack
@@ -33,17 +33,6 @@ Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 _MIB = 2**20
 # Drivers and ECC use a few per cent of the nominal memory; the smallest fractions on the market use half.
 _WHOLE_MEMORY = 0.9
-
-
-class NodeLike(Protocol):
-    """The part of a node that the rules read; amounts are cores, bytes or counts by resource name."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def labels(self) -> Mapping[str, str]: ...  # noqa: D102
-    @property
-    def allocatable(self) -> Mapping[str, Fraction]: ...  # noqa: D102
 
 
 class NodeGpus(NamedTuple):
@@ -73,25 +62,18 @@ class DriverVerdict(NamedTuple):
     reason: str
 
 
-def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction]) -> NodeGpus:
-    """Returns the GPU of a node and the number of whole GPUs.
-
-    Args:
-        node_labels: ``metadata.labels`` of the node.
-        allocatable: ``status.allocatable`` of the node as exact numbers.
-    """
-    count = int(allocatable.get(GPU_RESOURCE, 0))
+def node_gpus(node: Node) -> NodeGpus:
+    """Returns the GPU of a node and the number of whole GPUs."""
+    count = int(node.allocatable.get(GPU_RESOURCE, 0))
     slices = tuple(
-        (name, int(amount))
-        for name, amount in sorted(allocatable.items())
-        if name.startswith((MIG_PREFIX, f"{GPU_RESOURCE}.")) and amount >= 1
+        (name, int(amount)) for name, amount in sorted(node.allocatable.items()) if is_slice(name) and amount >= 1
     )
-    product = node_labels.get(PRODUCT_LABEL, "")
+    product = node.labels.get(PRODUCT_LABEL, "")
     base = product.partition("-MIG-")[0].removesuffix("-SHARED")
     gpu = resolve(base) if base else None
     if gpu is None and not base:
-        product, gpu = _by_cloud(node_labels)
-    kind = _kind(node_labels, gpu, product, count, bool(slices))
+        product, gpu = _by_cloud(node.labels)
+    kind = _kind(node.labels, gpu, product, count, bool(slices))
     return NodeGpus(gpu, count if kind in ("whole", "unknown") else 0, kind, product, slices)
 
 
@@ -114,16 +96,12 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
     return DriverVerdict(text, True, False, f"driver {text} runs CUDA {cuda}{how}")
 
 
-def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> tuple[Finding, ...]:
+def check_nodes(stack: Stack, nodes: Iterable[Node], training: PodSizes) -> tuple[Finding, ...]:
     """Checks the rules that need the cluster's nodes: device plugin, minimum driver and memory of the stack's GPU, and
     the model service's disk.
 
-    The plan decides whether pods fit by CPU, memory and free GPUs.
-
-    Args:
-        stack: the stack that would run there.
-        nodes: the cluster's nodes, live or recorded.
-        training: the pods of the active training backend.
+    ``training`` are the pods of the active training backend. The plan decides whether pods fit by CPU, memory and free
+    GPUs.
     """
     known = tuple(nodes)
     return in_order(
@@ -137,7 +115,7 @@ def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> 
     )
 
 
-def with_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> Stack:
+def with_nodes(stack: Stack, nodes: Iterable[Node]) -> Stack:
     """Returns the stack with what nodes say of its GPU, if its name is unknown and nodes have that name."""
     gpu = stack.config.gpu
     if not isinstance(find(gpu.model), Unknown):
@@ -180,7 +158,7 @@ def _unknown_findings(stack: Stack) -> list[Finding]:
     ]
 
 
-def _plugin_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+def _plugin_findings(stack: Stack, nodes: tuple[Node, ...]) -> list[Finding]:
     """Returns the nodes with a GPU that the stack names, but without a device plugin that offers it to pods."""
     config = stack.config
     places: dict[str, Path] = {}
@@ -216,7 +194,7 @@ def _plugin_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
     ]
 
 
-def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+def _driver_findings(stack: Stack, nodes: tuple[Node, ...]) -> list[Finding]:
     gpu = gpu_of(stack.config)
     if gpu is None:
         return []
@@ -244,7 +222,7 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
     )
 
 
-def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSizes) -> list[Finding]:
+def _memory_findings(stack: Stack, nodes: tuple[Node, ...], training: PodSizes) -> list[Finding]:
     """Finds training pods with less memory, as a whole or per GPU, than the GPU variants on the nodes have.
 
     The rules without nodes check only the smallest variant.
@@ -254,7 +232,7 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
         return []
     found: dict[int, list[str]] = {}
     for node in nodes:
-        own = node_gpus(node.labels, node.allocatable).gpu if node.allocatable.get(GPU_RESOURCE) else None
+        own = node_gpus(node).gpu if node.allocatable.get(GPU_RESOURCE) else None
         if own is not None and own.id in gpu.members:
             found.setdefault(own.memory_gb, []).append(node.name)
     short = sorted(gb for gb in found if gb > gpu.memory_gb and falls_short(training.memory, gb))
@@ -280,7 +258,7 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
     ]
 
 
-def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+def _disk_findings(stack: Stack, nodes: tuple[Node, ...]) -> list[Finding]:
     if "modelService" in stack.config.platform.without:
         return []
     wanted = parse(stack.config.model_service.volume)

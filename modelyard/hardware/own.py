@@ -9,18 +9,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache, wraps
-from itertools import islice
 from pathlib import Path
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
-from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
-from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, own_forms, own_id, taken, using, version
+from modelyard.findings import Finding, first, in_order
+from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, is_taken, own_forms, own_id, using, version
 from modelyard.names import HARDWARE_FILE
 from modelyard.stack import codes
-from modelyard.stack.mistakes import Mistake, given, name, of_mistake, of_problem, without_renamed
-from modelyard.stack.schema import gate
-from modelyard.stack.yaml.document import Document, parse
+from modelyard.stack.entries import entries, parse_entries
+from modelyard.stack.mistakes import Mistake, given, name, of_problem
+from modelyard.stack.yaml.document import Document
 from modelyard.stack.yaml.source import Problem
 
 _SCHEMA: Final = Path(__file__).with_name("hardware.schema.json")
@@ -75,21 +74,13 @@ def load_gpus(root: Path) -> OwnGpus:
 @lru_cache(maxsize=4)
 def load_text(content: bytes) -> OwnGpus:
     """Returns the GPUs that the content of a file defines, with all findings about it."""
-    document, problems = parse(content)
-    findings = [of_problem(problem, HARDWARE_FILE) for problem in problems[: MOST_COUNTED + 1]]
-    if document is not None and isinstance(document.value, dict):
-        mistakes = _mistakes(document)
-        findings += [of_mistake(mistake, document, HARDWARE_FILE, nowhere=(1, 1)) for mistake in mistakes]
-    elif document is not None:
-        what = "empty" if document.value is None else "not a mapping"
-        shape = Problem(codes.SHAPE, f"the hardware file is {what}", 1, 1, remedy="start with `gpus:`")
-        findings.append(of_problem(shape, HARDWARE_FILE))
+    document, findings = parse_entries(content, HARDWARE_FILE, "hardware file", "`gpus:`", schema_text(), _checks)
     found = tuple(first(in_order(findings)))
-    if document is None or any(finding.severity is Severity.ERROR for finding in findings):
+    if document is None:
         return OwnGpus(findings=found)
-    entries = dict(_entries(document))
-    lines = {own_id(item["name"]): document.keys[("gpus", index)][0] for index, item in entries.items()}
-    return OwnGpus(tuple(map(_gpu, entries.values())), found, lines)
+    items = dict(entries(document, "gpus"))
+    lines = {own_id(item["name"]): document.keys[("gpus", index)][0] for index, item in items.items()}
+    return OwnGpus(tuple(map(_gpu, items.values())), found, lines)
 
 
 def digest(gpus: tuple[GpuModel, ...]) -> str:
@@ -97,24 +88,8 @@ def digest(gpus: tuple[GpuModel, ...]) -> str:
     return hashlib.sha256(json.dumps(gpus, default=sorted).encode()).hexdigest()
 
 
-def _entries(document: Document) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yields the mappings in the list with their indexes. Assumes no shape, so that all errors are found at once."""
-    items = document.value.get("gpus")
-    for index, item in enumerate(items if isinstance(items, list) else ()):
-        if isinstance(item, dict):
-            yield index, item
-
-
-def _mistakes(document: Document) -> list[Mistake]:
-    found = [
-        *islice(_taken(document), MOST_COUNTED + 1),
-        *islice(_unclear(document), MOST_COUNTED + 1),
-    ]
-    if not gate(schema_text()).is_valid(document.value):
-        from modelyard.stack.explain import mistakes_in
-
-        found += mistakes_in(document.value, document.texts, schema_text())
-    return without_renamed(found)
+def _checks(document: Document) -> tuple[Iterator[Mistake], ...]:
+    return _taken(document), _unclear(document)
 
 
 def _names(index: int, item: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -129,10 +104,10 @@ def _names(index: int, item: Mapping[str, Any]) -> Iterator[tuple[tuple[str | in
 def _taken(document: Document) -> Iterator[Mistake]:
     """Yields the names and labels that another GPU has: one of the tables, or an earlier entry."""
     seen: dict[str, int] = {}
-    for index, item in _entries(document):
+    for index, item in entries(document, "gpus"):
         for path, one in _names(index, item):
             said = f"{name(path)} is {given(one, path, document.texts)}"
-            if taken(one):
+            if is_taken(one):
                 remedy = "drop the entry and use that GPU, or correct the name; `modelyard gpus` lists all"
                 yield Mistake(path, codes.CHOICE, f"{said}, the name of a GPU that modelyard knows", remedy)
             earlier = next((seen[form] for form in own_forms(one) if seen.get(form, index) != index), None)
@@ -146,7 +121,7 @@ def _taken(document: Document) -> Iterator[Mistake]:
 
 def _unclear(document: Document) -> Iterator[Mistake]:
     """Yields blank sources, and CUDA versions that are missing or in the wrong order."""
-    for index, item in _entries(document):
+    for index, item in entries(document, "gpus"):
         source, cuda, compute = item.get("source"), item.get("cuda"), _version(item.get("compute"))
         if isinstance(source, str) and source and not source.strip():
             summary = f"gpus[{index}].source is blank"

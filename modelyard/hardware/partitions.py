@@ -73,12 +73,7 @@ def resource_compute(resource: str) -> int:
 
 
 def fits(division: Mig, layout: Mapping[str, int]) -> bool | None:
-    """Whether slices fit on one GPU together; None if their positions are unknown.
-
-    Args:
-        division: how the GPU can be divided.
-        layout: number of slices by profile name; all are profiles of the GPU.
-    """
+    """Whether slices, by name of their profiles, fit on one GPU together; None if their positions are unknown."""
     wanted = [division.profiles[name] for name, count in layout.items() for _ in range(count)]
     if any(count > division.profiles[name].most for name, count in layout.items()):
         return False

@@ -153,7 +153,7 @@ def _wish(config: Config, one: "Sized", nodes: Iterable[Node]) -> _Wish:
         node
         for node in nodes
         if node.labels.get(CONFIG_LABEL, "default") == "default"
-        and node_gpus(node.labels, node.allocatable).whole
+        and node_gpus(node).whole
         and any(not obstacle(pods, node) for pods in kinds)
     )
     scale = one.resource.scale

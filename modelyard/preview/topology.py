@@ -279,7 +279,7 @@ class _Offer(NamedTuple):
 
 
 def _offers(node: Node, several: bool) -> list[_Offer]:
-    found = node_gpus(node.labels, node.allocatable)
+    found = node_gpus(node)
     whole = int(node.allocatable.get(GPU_RESOURCE, 0))
     amounts = [*([(GPU_RESOURCE, whole)] if whole else []), *found.slices]
     name = "" if several else node.name

@@ -17,11 +17,7 @@ _OWN: Final = "the stack's GPU"
 def notebook_sizes(stack: Stack, gpu: str, gpus: int = 1, slice_gb: int | None = None) -> list[Finding]:
     """Returns what is wrong with the size of a notebook's pod: it needs what a training pod with its GPUs needs.
 
-    Args:
-        stack: the stack with the size.
-        gpu: the stack file's name for the GPU.
-        gpus: its number.
-        slice_gb: memory of the slice that it gets instead of a GPU, in GB.
+    ``gpu`` is the stack file's name for the GPU; instead of a GPU, the pod may get a slice with ``slice_gb`` GB.
     """
     config = stack.config
     asked = stack._replace(config=config._replace(gpu=config.gpu._replace(model=gpu)))

@@ -32,15 +32,12 @@ def check(stack: Stack) -> tuple[Finding, ...]:
         if backend.worker in without:
             continue
         own = [*backend.rules(stack), *_autoscaled(stack, backend), *backend.pod_rules(stack, backend.pods(config))]
-        findings += _idle(own, backend) if backend.name != config.training else own
+        findings += _judged(config, backend, own)
         if backend.head is None or backend.head.role in without:
             continue
         if backend.name == config.training or backend.available(config):
             findings += backend.head.rules(stack, backend.head.pods(config))
-    findings += [*check_gpu_uses(stack), *check_notebooks(stack)]
-    if config.partitions:
-        findings += partition_findings(stack)
-    return in_order(findings)
+    return in_order([*findings, *check_gpu_uses(stack), *check_notebooks(stack), *partition_findings(stack)])
 
 
 def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, ...]:
@@ -57,8 +54,8 @@ def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, .
     if backend.head is not None and backend.head.role == role:
         return tuple(backend.head.rules(stack, sizes_of(backend.head.pods(config), applied)))
     idle = backend.name != config.training
-    found = backend.pod_rules(stack, sizes_of(backend.pods(config), applied, per_gpu=True, idle=idle))
-    return tuple(_idle(found, backend) if idle else found)
+    pods = sizes_of(backend.pods(config), applied, per_gpu=True, idle=idle)
+    return tuple(_judged(config, backend, backend.pod_rules(stack, pods)))
 
 
 def check_container(stack: Stack, role: str, container: Mapping[str, Any]) -> tuple[Finding, ...]:
@@ -66,8 +63,7 @@ def check_container(stack: Stack, role: str, container: Mapping[str, Any]) -> tu
     backend = backend_of(role)
     if backend is None or backend.worker != role:
         return ()
-    found = backend.container_rules(stack, container)
-    return tuple(_idle(found, backend) if backend.name != stack.config.training else found)
+    return tuple(_judged(stack.config, backend, backend.container_rules(stack, container)))
 
 
 def _service(config: Config) -> PodSizes:
@@ -97,8 +93,10 @@ def _autoscaled(stack: Stack, backend: Backend) -> Iterator[Finding]:
         )
 
 
-def _idle(findings: list[Finding], backend: Backend) -> list[Finding]:
-    """Returns the errors of an idle backend as advice that says when they will count; drops everything else."""
+def _judged(config: Config, backend: Backend, findings: list[Finding]) -> list[Finding]:
+    """Returns a backend's findings; of an idle one only the errors, as advice that says when they will count."""
+    if backend.name == config.training:
+        return findings
     return [
         finding._replace(
             severity=Severity.ADVICE,

@@ -21,13 +21,26 @@ from modelyard.components.aws_network import ranges
 from modelyard.components.remote_instance import RemoteInstance
 from modelyard.workloads.remote.aws_job import user_data
 from modelyard.workloads.remote.aws_launch import reach_rights
-from modelyard.workloads.remote.aws_rights import UNSCOPED
 from tests.support.aws_cloud import AWS, of, registered, statements
 from tests.support.component_engine import ROOT, Engine, Registered
 from tests.support.remote_stack import JOB
 
 JOB_WITH_KEY = JOB._replace(key="arn:aws:kms:eu-central-1:123456789012:key/0a1b", tags={"team": "vision"})
 SERVING = JOB._replace(name="chat-7", serves=True, port=8000)
+UNSCOPED = {
+    "ecr:GetAuthorizationToken": "a token belongs to the account's registry, which has no IAM resource",
+    "ssm:UpdateInstanceInformation": "the machine reports its state, and has no name before it exists",
+    **dict.fromkeys(
+        (
+            "ssmmessages:CreateControlChannel",
+            "ssmmessages:CreateDataChannel",
+            "ssmmessages:OpenControlChannel",
+            "ssmmessages:OpenDataChannel",
+        ),
+        "a machine's channels have no IAM resource",
+    ),
+}
+"""Actions that AWS grants only on ``*``, and why."""
 DECLARED: Mapping[str, Callable[[], object]] = {
     "base": lambda: AwsBase("base", AWS),
     "subnets": lambda: AwsBase("base", AWS._replace(zones=(), subnets=("subnet-1", "subnet-2"), public=())),

@@ -67,7 +67,7 @@ def job_file(folder: Path) -> Path:
     """What ``modelyard remote --out-dir`` makes of the stack's only job."""
     stack, findings = load_text(STACK, "dev", "stacks/Pulumi.dev.yaml")
     assert stack is not None, findings
-    (made,) = launches("dev", stack.config, stack.config.resources[0])
+    (made,) = launches(stack, stack.config.resources[0])
     files = launch_files(made)
     assert set(files) == {f"churn/{name}" for name in ("Pulumi.yaml", "__main__.py", "job.json", "import.sh")}
     file = folder / "job.json"
@@ -99,7 +99,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> _Seeing:
 def test_the_program_needs_only_the_installed_package(tmp_path: Path) -> None:
     stack, _ = load_text(STACK, "dev", "stacks/Pulumi.dev.yaml")
     assert stack is not None
-    (made,) = launches("dev", stack.config, stack.config.resources[0])
+    (made,) = launches(stack, stack.config.resources[0])
     (tmp_path / "__main__.py").write_text(launch_files(made)["churn/__main__.py"])
     with patch("modelyard.components.launching.launch") as launched:
         runpy.run_path(str(tmp_path / "__main__.py"))
@@ -192,7 +192,7 @@ def test_a_serving_job_exports_its_connect_command(tmp_path: Path, monkeypatch: 
     text = text.replace("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: 8000\n")
     stack, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
     assert stack is not None, findings
-    (made,) = launches("dev", stack.config, stack.config.resources[0])
+    (made,) = launches(stack, stack.config.resources[0])
     files = launch_files(made)
     assert set(files) == {f"churn/{name}" for name in ("Pulumi.yaml", "__main__.py", "job.json", "reach.rights.json")}
     assert " output reach\n" in files["churn/Pulumi.yaml"]

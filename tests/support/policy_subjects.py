@@ -9,7 +9,7 @@ import yaml
 from modelyard.findings import Finding
 from modelyard.policy import Subject, subject_of
 from modelyard.stack import load
-from modelyard.workloads import Facts, facts, workloads
+from modelyard.workloads import Facts, stack_facts, workloads
 
 ROOT = Path(__file__).parents[2]
 Found = Callable[..., list[Finding]]
@@ -19,7 +19,7 @@ def known(name: str = "dev") -> Facts:
     """What a stack of the project says."""
     stack, findings = load(ROOT / "stacks" / f"Pulumi.{name}.yaml", f"stacks/Pulumi.{name}.yaml")
     assert stack is not None, findings
-    return facts(stack.config, workloads(stack.config))
+    return stack_facts(stack, workloads(stack.config))
 
 
 def subjects(text: str, stack: str = "dev", **more: Any) -> list[Subject]:

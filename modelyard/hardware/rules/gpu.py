@@ -12,35 +12,16 @@ _MODEL = ("gpu", "model")
 
 def gpu_findings(stack: Stack) -> list[Finding]:
     """Returns what is wrong with ``gpu.model``."""
-    match find(stack.config.gpu.model):
-        case Unknown(name, _):
-            return [_unknown(stack, name)]
-        case Ambiguous(name, _):
-            return [_ambiguous(stack, name)]
+    name = stack.config.gpu.model
+    match find(name):
         case GpuModel() as gpu:
             return use_findings(stack, _MODEL, gpu, training_use(stack.config))
-
-
-def _unknown(stack: Stack, name: str) -> Finding:
-    return stack.finding(
-        "GPU002",
-        Severity.ERROR,
-        _MODEL,
-        not_one_gpu(name),
-        detail="A name must match exactly, except for letter case: an A10G is not an A10.",
-        remedy=near_gpus(name),
-    )
-
-
-def _ambiguous(stack: Stack, name: str) -> Finding:
-    return stack.finding(
-        "GPU003",
-        Severity.ERROR,
-        _MODEL,
-        not_one_gpu(name),
-        detail="They differ in throughput, memory or NVLink, which the rules depend on.",
-        remedy=near_gpus(name),
-    )
+        case Unknown():
+            why = "A name must match exactly, except for letter case: an A10G is not an A10."
+            return [stack.finding("GPU002", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
+        case Ambiguous():
+            why = "They differ in throughput, memory or NVLink, which the rules depend on."
+            return [stack.finding("GPU003", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
 
 
 def training_use(config: Config) -> Use:
@@ -61,7 +42,6 @@ def use_findings(
         who: who uses it, to begin each summary with; empty for the stack itself.
         only: codes to leave out all others; None: all.
     """
-    judged = verdict(gpu, use)
     return [
         stack.finding(
             problem.code,
@@ -71,6 +51,6 @@ def use_findings(
             detail=problem.detail,
             remedy=problem.remedy,
         )
-        for problem in judged.problems
+        for problem in verdict(gpu, use).problems
         if only is None or problem.code in only
     ]

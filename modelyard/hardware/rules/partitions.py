@@ -12,7 +12,6 @@ from modelyard.hardware.partitions import (
     RESERVED,
     Mig,
     fits,
-    gpu_name,
     mig,
     mps_clients,
     partition_gpu,
@@ -50,16 +49,11 @@ _OF_MODE: Final[dict[PartitionMode, tuple[str, ...]]] = {
 """Settings that only some modes have, by key of the stack file."""
 
 
-def partition_findings(stack: Stack) -> list[Finding]:
-    """Returns the findings about ``modelyard:partitions``."""
-    return list(_all(stack))
-
-
-def _all(stack: Stack) -> Iterator[Finding]:
-    partitions = stack.config.partitions
+def partition_findings(stack: Stack) -> Iterator[Finding]:
+    """Yields the findings about ``modelyard:partitions``."""
     yield from named_twice(stack, "PAR001", "partitions")
     seen: dict[str, str] = {}
-    for index, partition in enumerate(partitions):
+    for index, partition in enumerate(stack.config.partitions):
         if partition.name in RESERVED:
             yield stack.finding(
                 "PAR001",
@@ -113,16 +107,14 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
                 detail="The device plugin takes one configuration for a node, and MPS needs GPUs without MIG.",
             )
         seen.setdefault(partition.flavor, partition.name)
-    gpu = partition_gpu(config, partition)
-    name = gpu_name(config, partition)
     # Findings about a flavor's or the stack's GPU are reported at that setting.
-    if partition.gpu is not None and gpu is None:
+    if partition.gpu and (wrong := not_one_gpu(partition.gpu)):
         yield stack.finding(
             "PAR002",
             Severity.ERROR,
             (*where, "gpu"),
-            f"partition {partition.name}: {not_one_gpu(name)}",
-            near_gpus(name),
+            f"partition {partition.name}: {wrong}",
+            near_gpus(partition.gpu),
         )
 
 

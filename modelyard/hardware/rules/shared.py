@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, Version, find, together, version
-from modelyard.hardware.limits import GPUS_VARIABLE, TRAINING_CPU
+from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.quantity import GB, GI, cpu, parse, times
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.words import plain
@@ -57,13 +57,9 @@ def stated_gpus(container: Mapping[str, Any], gpus: int) -> str:
 
 
 def sizes_of(wanted: PodSizes, applied: Applied, *, per_gpu: bool = False, idle: bool = False) -> PodSizes:
-    """Returns the sizes of pods that really get ``applied``, in the units of the stack file.
+    """Returns the sizes of pods that really get ``applied``, in the units of the stack file: memory may be ``per_gpu``.
 
-    Args:
-        wanted: the sizes in the stack file.
-        applied: what the pods get.
-        per_gpu: whether the stack file states memory per GPU.
-        idle: whether it is a backend that is idle: that it has no replicas is no finding then.
+    That a backend has no replicas while it is ``idle`` is no finding.
     """
     gpus = max(applied.gpus, 1) if per_gpu else applied.gpus
     return PodSizes(
@@ -161,11 +157,6 @@ def cpu_finding(
             target=target,
         )
     ]
-
-
-def training_cpu(gpus: int) -> int:
-    """Returns the minimum cores of a training pod with ``gpus`` GPUs."""
-    return max(TRAINING_CPU, gpus)
 
 
 value = lru_cache(maxsize=1024)(parse)

@@ -6,7 +6,7 @@ by GPU, time to finish a job, and a pod to run it.
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import by_id
-from modelyard.hardware.limits import MEMORY_GB, SERVICE_CPU, SERVICE_VOLUME_GB
+from modelyard.hardware.limits import MEMORY_GB, SERVICE_CPU, SERVICE_VOLUME_GB, TRAINING_CPU
 from modelyard.hardware.rules.shared import (
     PodSizes,
     cpu_finding,
@@ -15,7 +15,6 @@ from modelyard.hardware.rules.shared import (
     least_gi,
     memory_finding,
     spelled,
-    training_cpu,
 )
 from modelyard.names import MEMORY_LABEL
 from modelyard.quantity import times
@@ -87,11 +86,7 @@ def service_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
     return findings
 
 
-def size_findings(
-    stack: Stack,
-    pods: PodSizes,
-    slice_gb: int | None = None,
-) -> list[Finding]:
+def size_findings(stack: Stack, pods: PodSizes, slice_gb: int | None = None) -> list[Finding]:
     """Checks memory and cores of training pods; pods with a slice need its ``slice_gb`` GB of memory."""
     gpus = pods.gpus
     return [
@@ -101,7 +96,7 @@ def size_findings(
             "RES002",
             (pods.role, "cpu"),
             pods.cpu,
-            training_cpu(gpus),
+            max(TRAINING_CPU, gpus),
             detail=f"A training pod needs 4 cores, and no fewer cores than GPUs; this one has {plural(gpus, 'GPU')}.",
             target=pods.deployment,
         ),

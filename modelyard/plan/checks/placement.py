@@ -135,7 +135,7 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
     wanted = f"a pod of {target.name} needs {plural(pods.gpus, 'GPU')}"
     if not workload.products or pods.gpus != workload.gpus:
         return None  # A patch decides the GPUs, not the stack's section.
-    every = [node_gpus(node.labels, node.allocatable) for node in room.nodes]
+    every = [node_gpus(node) for node in room.nodes]
     asked = set(workload.products)
     ours = [one for one in every if one.product in asked or (one.gpu and asked.intersection(products(one.gpu)))]
     best = max(
@@ -341,7 +341,7 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
 def _wrong_gpu(workload: Workload, node: Node) -> str:
     if workload.role not in WORKER_ROLES:
         return ""
-    found = node_gpus(node.labels, node.allocatable)
+    found = node_gpus(node)
     if found.kind in ("none", "unknown"):
         return ""
     if found.kind != "whole":

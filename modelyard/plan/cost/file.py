@@ -7,23 +7,21 @@ Reads the file with the same care as a stack file: limits, positions, all errors
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any
 
 from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
-from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order, ordered
+from modelyard.findings import Finding, Severity, first, in_order, ordered
 from modelyard.hardware import near_gpus, not_one_gpu, resolve
 from modelyard.hardware.gpu_models import GpuModel, by_id, own_gpus, using
 from modelyard.plan.cost.prices import NO_GPU, Prices
 from modelyard.plan.cost.values import Price
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.mistakes import Mistake, name, of_mistake, of_problem, without_renamed
-from modelyard.stack.schema import gate
+from modelyard.stack.entries import entries, parse_entries
+from modelyard.stack.mistakes import Mistake, name
 from modelyard.stack.words import plain
-from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import Problem
+from modelyard.stack.yaml.document import Document
 
 Loaded = tuple[Prices | None, tuple[Finding, ...]]
 SCHEMA = FilePath(__file__).with_name("prices.schema.json")
@@ -76,38 +74,16 @@ def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loa
 
 
 def _loaded(content: bytes, shown: str) -> Loaded:
-    document, problems = parse(content)
-    findings = [of_problem(problem, shown) for problem in problems[: MOST_COUNTED + 1]]
-    if document is not None and isinstance(document.value, dict):
-        findings += [of_mistake(mistake, document, shown, nowhere=(1, 1)) for mistake in _mistakes(document)]
-    elif document is not None:
-        what = "empty" if document.value is None else "not a mapping"
-        shape = Problem(codes.SHAPE, f"the price file is {what}", 1, 1, remedy="start with `machines:` or `cards:`")
-        findings.append(of_problem(shape, shown))
-    if document is None or any(finding.severity is Severity.ERROR for finding in findings):
+    start = "`machines:` or `cards:`"
+    document, findings = parse_entries(content, shown, "price file", start, schema_text(), _checks)
+    if document is None:
         return None, tuple(first(in_order(findings)))
     return Prices(_machines(document), _gpus(document)), ordered(findings)
 
 
-def _mistakes(document: Document) -> list[Mistake]:
-    found = [
-        *islice(_repeated(document, "machines", _machine_key), MOST_COUNTED + 1),
-        *islice(_repeated(document, "cards", _gpu_key), MOST_COUNTED + 1),
-        *islice(_unknown_gpus(document), MOST_COUNTED + 1),
-    ]
-    if not gate(schema_text()).is_valid(document.value):
-        from modelyard.stack.explain import mistakes_in
-
-        found += mistakes_in(document.value, document.texts, schema_text())
-    return without_renamed(found)
-
-
-def _entries(document: Document, section: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The mappings in a list with their indexes. Assumes no shape, so that all errors are reported at once."""
-    items = document.value.get(section)
-    for index, item in enumerate(items if isinstance(items, list) else ()):
-        if isinstance(item, dict):
-            yield index, item
+def _checks(document: Document) -> tuple[Iterator[Mistake], ...]:
+    repeated = (_repeated(document, "machines", _machine_key), _repeated(document, "cards", _gpu_key))
+    return (*repeated, _unknown_gpus(document))
 
 
 def _machine_key(item: Mapping[str, Any]) -> tuple[str, ...]:
@@ -129,7 +105,7 @@ def _repeated(
 ) -> Iterator[Mistake]:
     """The findings about entries for the same thing, because it is unclear which one counts."""
     first: dict[tuple[str, ...], int] = {}
-    for index, item in _entries(document, section):
+    for index, item in entries(document, section):
         key = key_of(item)
         if key and first.setdefault(key, index) != index:
             line = document.keys[(section, first[key])][0]
@@ -141,7 +117,7 @@ def _repeated(
 
 def _unknown_gpus(document: Document) -> Iterator[Mistake]:
     for section, key in (("machines", "gpu"), ("cards", "model")):
-        for index, item in _entries(document, section):
+        for index, item in entries(document, section):
             given = item.get(key)
             if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_GPU) or resolve(given):
                 continue
@@ -153,7 +129,7 @@ def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
     """Prices by type, region and GPU."""
     single: dict[tuple[str, str, str], Price] = {}
     shared: dict[tuple[str, str, str], Price] = {}
-    for index, item in _entries(document, "machines"):
+    for index, item in entries(document, "machines"):
         kind, region, gpu = _machine_key(item)
         price = _price("machine", kind, document, ("machines", index, "usdPerHour"), item)
         if members := _members(gpu):
@@ -167,7 +143,7 @@ def _gpus(document: Document) -> dict[str, Price]:
     """Prices by the GPU's id."""
     single: dict[str, Price] = {}
     shared: dict[str, Price] = {}
-    for index, item in _entries(document, "cards"):
+    for index, item in entries(document, "cards"):
         gpu = by_id(*_gpu_key(item))
         price = _price("card", gpu.short, document, ("cards", index, "usdPerGpuHour"), item)
         if gpu.members:

@@ -95,7 +95,7 @@ def _own_machine(node: Node, prices: Prices) -> Price | None:
     if not prices.machines:
         return None
     kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
-    found = node_gpus(node.labels, node.allocatable)
+    found = node_gpus(node)
     gpu = found.gpu.id if found.gpu is not None else NO_GPU if found.kind == "none" else ""
     places = ((kind, where, which) for which in (gpu, "") for where in (region, ""))
     return next((prices.machines[place] for place in places if place in prices.machines), None)
@@ -104,7 +104,7 @@ def _own_machine(node: Node, prices: Prices) -> Price | None:
 def _own_gpu(node: Node, prices: Prices) -> Price | None:
     if not prices.gpus:
         return None
-    found = node_gpus(node.labels, node.allocatable)
+    found = node_gpus(node)
     # A slice or a shared GPU is not a whole GPU.
     return prices.gpus.get(found.gpu.id) if found.kind == "whole" and found.gpu is not None else None
 

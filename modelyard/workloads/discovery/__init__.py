@@ -7,17 +7,6 @@ are named, not by one vendor's names.
 
 from modelyard.workloads.discovery.discover import discover
 from modelyard.workloads.discovery.stack_text import stack_text
-from modelyard.workloads.discovery.values import Candidate, Discovery, Option, PatchOff, Place, Question, Scaling, Sizes
+from modelyard.workloads.discovery.values import Discovery, PatchOff, Question
 
-__all__ = [
-    "Candidate",
-    "Discovery",
-    "Option",
-    "PatchOff",
-    "Place",
-    "Question",
-    "Scaling",
-    "Sizes",
-    "discover",
-    "stack_text",
-]
+__all__ = ["Discovery", "PatchOff", "Question", "discover", "stack_text"]

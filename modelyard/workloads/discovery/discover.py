@@ -138,12 +138,9 @@ def _sizes(role: str, seen: Seen, container: Object) -> Sizes:
 
 def _volume(amounts: Mapping[str, Fraction], seen: Seen) -> str:
     """Returns the local volume of a pod: what it requests, else the limit of its largest empty volume."""
-    limits = [
-        quantity.parse(limit)
-        for volume in pods_of(seen.template).spec.get("volumes") or ()
-        if (limit := (volume.get("emptyDir") or {}).get("sizeLimit"))
-        and (volume.get("emptyDir") or {}).get("medium") != "Memory"
-    ]
+    empty = [volume.get("emptyDir") or {} for volume in pods_of(seen.template).spec.get("volumes") or ()]
+    on_disk = (one for one in empty if one.get("medium") != "Memory")
+    limits = [quantity.parse(one["sizeLimit"]) for one in on_disk if one.get("sizeLimit")]
     size = amounts.get("ephemeral-storage") or max(limits, default=Fraction(0))
     return quantity.memory(size) if size else ""
 
@@ -246,7 +243,7 @@ def _gpu(
     fitting = fitting or [node for node in nodes if _model(node)]
     gpus: Counter[str] = Counter()
     for node in fitting:
-        gpus[_model(node)] += node_gpus(node.labels, node.allocatable).whole
+        gpus[_model(node)] += node_gpus(node).whole
     ranked = sorted(gpus, key=lambda name: (-gpus[name], name))
     words = few([f"{gpus[name]} × {name}" for name in ranked])
     shown = f"{words} on {few([node.name for node in fitting])}" if ranked else ""
@@ -269,7 +266,7 @@ def _gpu(
 
 def _model(node: Node) -> str:
     """Returns the name of a node's GPU for a stack file; empty if the node has none."""
-    found = node_gpus(node.labels, node.allocatable)
+    found = node_gpus(node)
     if found.gpu is None:
         return found.product if found.whole else ""
     return _name(found.gpu)

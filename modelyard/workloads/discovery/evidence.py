@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from modelyard.kube.scheduling.pods import RAY_CLUSTERS, container_requests, pods_of, ray_cluster
-from modelyard.names import GPU_RESOURCE, RAY_NODE_TYPE, is_gpu, is_slice
+from modelyard.names import GPU_RESOURCE, RAY_NODE_TYPE, is_gpu
 from modelyard.stack.words import plural
 from modelyard.workloads.discovery.values import Place
-from modelyard.workloads.training.ray import RAY
+from modelyard.workloads.training import WORKER_ROLES
 
 Weighed = tuple[int, str]
 """A weight and the evidence in words. Words never quote arguments or values, which may hold secrets."""
@@ -106,8 +106,7 @@ def evidence(role: str, seen: Seen, container: Object) -> tuple[Weighed, ...]:
 def strength(role: str, seen: Seen, weighed: tuple[Weighed, ...]) -> int:
     """Returns the weight of all evidence together."""
     total = sum(weight for weight, _ in weighed)
-    trains = role in ("celery", RAY.worker)
-    return min(total, _WITHOUT_GPU) if trains and not seen.on_gpus else total
+    return min(total, _WITHOUT_GPU) if role in WORKER_ROLES and not seen.on_gpus else total
 
 
 def _ray_head(seen: Seen, container: Object) -> Iterator[Weighed]:
@@ -263,11 +262,8 @@ def _repository(container: Object) -> str:
 
 def _gpus(container: Object, *, weight: int) -> Iterator[Weighed]:
     for name, amount in sorted(container_requests(container).items()):
-        if name == GPU_RESOURCE and amount:
-            yield weight, f"requests {plural(int(amount), 'GPU')}"
-            return
-        if is_slice(name) and amount:
-            yield weight, f"requests {name}"
+        if is_gpu(name) and amount:
+            yield weight, f"requests {plural(int(amount), 'GPU') if name == GPU_RESOURCE else name}"
             return
 
 

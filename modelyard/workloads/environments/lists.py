@@ -95,12 +95,9 @@ def _shown(lines: Sequence[Line]) -> list[str]:
 
 
 def faults_of(lines: Iterable[Line], key: str, file: str = "") -> Iterator[Fault]:
-    """Yields the lines that cannot be locked as faults of an environment.
+    """Yields the lines that cannot be locked as faults of an environment, under its key ``pip`` or ``requirements``.
 
-    Args:
-        lines: lines of the list, with line numbers in a file or positions in the stack file.
-        key: key of the environment: ``pip`` or ``requirements``.
-        file: the file with the lines; empty if they are in the stack file.
+    Without a file, the lines are in the stack file, and their numbers are positions in its list.
     """
     for line, what, remedy in mistakes(lines):
         if file:

@@ -13,7 +13,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shutil import which
 from typing import Any, Final
@@ -69,14 +69,11 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
         cuda: CUDA of the platform, as ``11.7``: for conda's GPU builds.
 
     Raises:
-        LockingError: there is no such Python on this machine, or no versions fit together.
+        LockingError: a tool is not installed here, or no versions fit together.
     """
     chosen: tuple[Solved, ...] = ()
     if environment.conda:
-        try:
-            chosen = solved(environment.name, environment.python, environment.conda, channels_of(environment), cuda)
-        except SolvingError as error:
-            raise LockingError(error.summary, error.remedy, out_of_reach=error.out_of_reach) from error
+        chosen = _solved(environment, cuda)
     wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
     made = locked(environment.python, files.made_of, wheels, chosen)
     if len(made.encode()) > MAX_BYTES:
@@ -86,13 +83,7 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
 
 
 def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Returns version and SHA-256 of pip's files, by package name.
-
-    Args:
-        environment: the environment with the Python.
-        files: the files with the list.
-        held: the only versions that pip may choose of these packages.
-    """
+    """Returns version and SHA-256 of pip's files, by package name; pip keeps to the versions in ``held``."""
     interpreter = _interpreter(environment.python)
     with temporary_folder() as folder:
         listed, report, fixed = (folder / name for name in ("requirements.txt", "report.json", "held.txt"))
@@ -180,31 +171,12 @@ _UNSENT: Final = "error sending request"
 """Error of the solver's HTTP client if a server does not answer."""
 
 
-class SolvingError(Failure):
-    """Says why nothing is chosen, and what to do; ``out_of_reach``: due to the solver or a channel, not the list."""
-
-    def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
-        super().__init__(summary, remedy)
-        self.out_of_reach = out_of_reach
-
-
-def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str], cuda: str) -> tuple[Solved, ...]:
-    """Returns the files of an environment, by their names.
-
-    Args:
-        name: name of the environment.
-        python: minor version of the Python that comes from a channel.
-        specs: the packages, as conda writes them.
-        channels: names or URLs, the first wins.
-        cuda: newest CUDA that the platform's drivers run, as ``11.7``; GPU builds ask for it.
-
-    Raises:
-        SolvingError: py-rattler is not installed, or the channels have nothing that fits together.
-    """
+def _solved(environment: Environment, cuda: str) -> tuple[Solved, ...]:
+    """Returns conda's files of an environment, by their names."""
     asked = {
         "solver": SOLVER_VERSION,
-        "channels": list(channels),
-        "specs": [f"python {python}.*", *(spelled(one) for one in specs)],
+        "channels": list(channels_of(environment)),
+        "specs": [f"python {environment.python}.*", *map(spelled, environment.conda)],
         "platforms": list(CONDA_PLATFORMS),
         "virtual": [
             ("__unix", "0", "0"),
@@ -217,22 +189,22 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
     answer = _answer(asked)
     if "version" in answer:
         here = f"version {answer['version']} is installed" if answer["version"] else "it is not installed"
-        raise SolvingError(
+        raise LockingError(
             f"locking a conda list needs py-rattler {SOLVER_VERSION}, but {here}",
             f"{sys.executable} -m pip install py-rattler=={SOLVER_VERSION}",
             out_of_reach=True,
         )
     if "error" in answer:
-        summary = f"conda's solver cannot resolve environment {name}:\n{answer['error'].strip()}"
+        summary = f"conda's solver cannot resolve environment {environment.name}:\n{answer['error'].strip()}"
         if _UNSENT in answer["error"]:
             remedy = "make the channel reachable from this machine, or use a mirror"
-            raise SolvingError(summary, remedy, out_of_reach=True)
-        raise SolvingError(summary, "correct its list or its channels")
+            raise LockingError(summary, remedy, out_of_reach=True)
+        raise LockingError(summary, "correct its list or its channels")
     files = [Solved(one["url"], one["sha256"], one["python"]) for one in answer["files"]]
     for one in files:
         if pinned(one.line) is None:
             file = one.url.rpartition("/")[2]
-            raise SolvingError(f"{file} has no SHA-256 or an unusual address", "use another channel")
+            raise LockingError(f"{file} has no SHA-256 or an unusual address", "use another channel")
     return tuple(sorted(files, key=lambda one: one.url.rpartition("/")[2]))
 
 
@@ -245,10 +217,10 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         summary = f"conda's solver did not end within {LONGEST // 60} minutes"
-        raise SolvingError(summary, "allow fewer versions in its list") from None
+        raise LockingError(summary, "allow fewer versions in its list") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         remedy = f"install py-rattler {SOLVER_VERSION} again"
-        raise SolvingError(f"conda's solver does not run: {last}", remedy, out_of_reach=True)
+        raise LockingError(f"conda's solver does not run: {last}", remedy, out_of_reach=True)
     answer: dict[str, Any] = parse_json(done.stdout)
     return answer

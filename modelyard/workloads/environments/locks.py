@@ -40,12 +40,7 @@ def made_of(
 ) -> str:
     """Returns the SHA-256 of a lock's input; order and blanks of lists do not count, the order of channels does.
 
-    Args:
-        python: minor version.
-        requirements: for pip.
-        conda: packages from channels.
-        channels: names or URLs.
-        cuda: CUDA of the platform, which decides the builds that conda chooses.
+    The platform's CUDA decides the builds that conda chooses.
     """
     made = {"python": python, "requirements": _plain(requirements)}
     if wanted := _plain(conda):
@@ -61,11 +56,7 @@ def digest(lock: Lock, image: str) -> str:
 def locked(python: str, fingerprint: str, files: Mapping[str, tuple[str, str]], conda: Iterable[Solved] = ()) -> str:
     """Returns the text of a lock.
 
-    Args:
-        python: minor version.
-        fingerprint: the result of ``made_of`` for the list.
-        files: version and SHA-256 by package name, for pip.
-        conda: the files from channels.
+    ``fingerprint`` is the result of :func:`made_of`; ``files`` are version and SHA-256 of pip's files by package name.
     """
     pins = sorted((canonical(name), version, sha) for name, (version, sha) in files.items())
     lines = [f"{one.line}\n" for one in conda]

@@ -1,19 +1,20 @@
 """Checks the Python environments of a stack, and what names them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import GpuModel, cuda, resolve
+from modelyard.hardware import cuda, resolve
 from modelyard.hardware.gpu_models import version
 from modelyard.hardware.nodes import driver_verdict
+from modelyard.kube.state import Node
 from modelyard.patterns import regex
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.environments import Environment, Fault, Pinned
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.workloads.environments.lists import canonical
-from modelyard.workloads.environments.reading import image_of
+from modelyard.workloads.facts.environments import image_of
 
 NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
 """Remedy for a job without an image."""
@@ -22,16 +23,7 @@ NOTEBOOKS: Final = ("papermill", "ipykernel")
 """Packages that every notebook needs."""
 
 
-class NodeLike(Protocol):
-    """The part of a node that the rules read."""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Labels by name."""
-        ...
-
-
-def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator[Finding]:
+def check_environments(stack: Stack, nodes: Iterable[Node] = ()) -> Iterator[Finding]:
     """Yields findings about environments and about jobs, resources and notebooks that name one.
 
     Args:
@@ -77,7 +69,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
     """Checks that the environment can be built."""
     where: Path = ("environments", index)
     name, files = environment.name, environment.files
-    if image_of(environment, stack.config.runtime.image) is None:
+    if image_of(stack.config, environment) is None:
         yield stack.finding(
             "ENV006",
             Severity.ERROR,
@@ -137,7 +129,7 @@ def _fault(stack: Stack, index: int, environment: Environment, fault: Fault, cod
     return finding
 
 
-def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collection[NodeLike]) -> Iterator[Finding]:
+def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collection[Node]) -> Iterator[Finding]:
     """Checks that the CUDA of its packages runs with the drivers and the GPU."""
     files, platform = environment.files, stack.config.platform
     if files is None or files.lock is None or files.faults:
@@ -145,7 +137,7 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
     gpu = resolve(stack.config.gpu.model)
     for asked, package in cuda_of(files.lock.packages):
         shown = f"{package.name} {package.version}"
-        if isinstance(gpu, GpuModel) and cuda.code(gpu, version(asked)).mode == "dropped":
+        if gpu is not None and cuda.code(gpu, version(asked)).mode == "dropped":
             last = ".".join(map(str, gpu.cuda_last))
             yield stack.finding(
                 "ENV007",
@@ -199,7 +191,7 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
     environment = known.get(environment_of(job, resource) or "")
     if environment is None:
         return
-    name, image = environment.name, image_of(environment, stack.config.runtime.image)
+    name, image = environment.name, image_of(stack.config, environment)
     if job.environment is not None and resource is not None and resource.remote is not None:
         yield _unfit(stack, where, who, name, "it runs outside this cluster", _INTO_IMAGE)
         return
@@ -223,7 +215,7 @@ def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, 
         yield _unknown(stack, where, who, resource.environment, known)
         return
     environment = known[resource.environment]
-    name, image = environment.name, image_of(environment, stack.config.runtime.image)
+    name, image = environment.name, image_of(stack.config, environment)
     shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
     if resource.remote is not None:
         yield _unfit(stack, where, who, name, "its jobs run outside this cluster", _INTO_IMAGE)
@@ -244,7 +236,7 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
         yield _unknown(stack, where, "notebooks", name, known)
         return
     environment = known[name]
-    own, image = stack.config.notebooks.image, image_of(environment, stack.config.runtime.image)
+    own, image = stack.config.notebooks.image, image_of(stack.config, environment)
     if own is not None and own != image:
         why = f"their image is {own}, but {name} is for {image}"
         yield _unfit(stack, where, "notebooks", name, why, "drop image of notebooks")

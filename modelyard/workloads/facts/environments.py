@@ -16,7 +16,7 @@ TIME_LIMIT: Final = 3600
 
 def environment_named(config: Config, name: str | None) -> Environment | None:
     """Returns the environment with a name; None if no name is given, or it is not defined."""
-    return next((one for one in config.environments if one.name == name), None) if name is not None else None
+    return next((one for one in config.environments if one.name == name), None)
 
 
 def run_environment(config: Config, name: str | None) -> dict[str, Any] | None:
@@ -30,7 +30,12 @@ def run_environment(config: Config, name: str | None) -> dict[str, Any] | None:
 def image_with(config: Config, name: str | None, image: str | None) -> str | None:
     """Returns the image of a run: its environment's, else the given one."""
     found = environment_named(config, name)
-    return (found.image or config.runtime.image) if found is not None else image
+    return image_of(config, found) if found is not None else image
+
+
+def image_of(config: Config, environment: Environment) -> str | None:
+    """Returns the image in which the environment is built and its runs run; None if none is set."""
+    return environment.image or config.runtime.image
 
 
 def build_name(name: str, digest: str) -> str:
@@ -39,13 +44,9 @@ def build_name(name: str, digest: str) -> str:
 
 
 def build_facts(config: Config, environment: Environment, namespace: str, stack: str) -> dict[str, Any]:
-    """Returns a build as plain JSON-like values.
+    """Returns the build of an environment, locked and with an image, as plain JSON-like values.
 
-    Args:
-        config: the stack's config.
-        environment: one of its environments, locked and with an image.
-        namespace: the namespace of the claim that holds the result.
-        stack: name of the stack.
+    The claim that holds the result is in ``namespace``.
     """
     from modelyard.workloads.environments.conda import (  # a plan builds nothing, and should be fast
         SOLVER_SHA256,
@@ -53,15 +54,14 @@ def build_facts(config: Config, environment: Environment, namespace: str, stack:
     )
 
     files = environment.files
-    if files is None or files.lock is None:
-        raise ValueError(f"environment {environment.name} is not locked")
+    assert files is not None and files.lock is not None, environment.name
     return {
         "build": {
             "name": build_name(environment.name, files.digest),
             "environment": environment.name,
             "stack": stack,
             "namespace": namespace,
-            "image": environment.image or config.runtime.image,
+            "image": image_of(config, environment),
             "claim": environment.claim,
             "folder": FOLDER,
             "index": environment.index_secret,

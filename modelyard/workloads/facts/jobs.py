@@ -35,13 +35,9 @@ def sized_resources(config: Config) -> "tuple[Sized, ...]":
 
 
 def resource_pods(config: Config, everything: "Sequence[Sized]") -> list[dict[str, Any]]:
-    """Returns the pods of the resources that have an image and work to do, as plain JSON-like values.
-
-    Args:
-        config: the stack's config.
-        everything: its resources, as ``sized_resources`` returns them.
-    """
-    return [_deployed(config, one) for one in everything if is_deployed(config, one)]
+    """Returns the pods of the resources that have an image and work to do, as plain JSON-like values."""
+    deployed = [_pods(config, one) for one in everything if is_deployed(config, one)]
+    return [{**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)} for pods in deployed]
 
 
 RESOURCES: Final[tuple[Fact[list[dict[str, Any]]], ...]] = (
@@ -126,14 +122,14 @@ def namespace_of_resource(config: Config, sizing: "Sized") -> str:
 
 def deployment_of(sizing: "Sized") -> str:
     """Returns the name of the Deployment of a resource's pods."""
-    return _deployment(sizing.own, sizing.resource.name)
+    return f"{_kind(sizing)}-{sizing.resource.name}"
 
 
 def places_of_deployments(config: Config) -> dict[str, tuple[str, int]]:
     """Maps Deployment names to the resource in the stack file, or to the job that has its own pods."""
     # Only from the names: estimating what all of them need is most of a large plan's work.
-    own = {_deployment(True, job.name): ("jobs", at) for at, job in enumerate(config.jobs) if job.resource is None}
-    return own | {_deployment(False, one.name): ("resources", at) for at, one in enumerate(config.resources)}
+    own = {f"job-{job.name}": ("jobs", at) for at, job in enumerate(config.jobs) if job.resource is None}
+    return own | {f"resource-{one.name}": ("resources", at) for at, one in enumerate(config.resources)}
 
 
 def team_of_resource(sizing: "Sized") -> str | None:
@@ -141,17 +137,8 @@ def team_of_resource(sizing: "Sized") -> str | None:
     return sizing.resource.team or (sizing.jobs[0][0].team if sizing.own else None)
 
 
-def _deployment(own: bool, name: str) -> str:
-    return f"{'job' if own else 'resource'}-{name}"
-
-
 def _kind(one: "Sized") -> str:
     return "job" if one.own else "resource"
-
-
-def _deployed(config: Config, one: "Sized") -> dict[str, Any]:
-    pods = _pods(config, one)
-    return {**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)}
 
 
 def _pods(config: Config, one: "Sized") -> dict[str, Any]:

@@ -55,11 +55,8 @@ def gpu_flavors(
 ) -> tuple[Flavor, ...]:
     """Returns the flavors whose GPUs a team has or may borrow, in the order of its quotas.
 
-    Args:
-        config: the stack's config.
-        team: one of its teams.
-        product_names: names that nodes may give the GPU; empty: any GPU.
-        resource: the requested resource, whole GPUs or slices; None: either.
+    Nodes may give the GPU one of ``product_names`` (empty: any GPU), and pods request it as ``resource``: whole GPUs or
+    slices (None: either).
     """
     lent = {
         (quota.flavor, quota.resource)
@@ -91,14 +88,8 @@ def apart(team: Team) -> frozenset[str]:
 def takes_any_place(config: Config, team: Team, gpus: int, product_names: Collection[str], resource: str) -> bool:
     """Whether pods must declare that any place of a topology is fine.
 
-    A flavor with a topology takes only pods that ask for a place, unless every flavor of the queue has a topology.
-
-    Args:
-        config: the stack's config.
-        team: the team in whose queue the pods wait.
-        gpus: GPUs of one pod.
-        product_names: names that nodes may give the GPU; empty: any GPU.
-        resource: the resource name of its GPUs.
+    A flavor with a topology takes only pods that ask for a place, unless every flavor of the queue has a topology. The
+    pods wait in the team's queue; the other arguments are as for :func:`gpu_flavors`.
     """
     found = gpu_flavors(config, team, product_names, resource) if gpus else ()
     return bool(found) and all(flavor.topology for flavor in found)
@@ -394,5 +385,5 @@ def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
     """Whether nodes with these labels should come from a pool: the pool is named, or a pool has the GPU."""
     if NODE_POOL_LABEL in wanted:
         return True
-    gpu = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}
-    return bool(gpu) and any(gives(pool, gpu) for pool in pools)
+    product = wanted.get(PRODUCT_LABEL)
+    return product is not None and any(gives(pool, {PRODUCT_LABEL: product}) for pool in pools)

@@ -29,13 +29,18 @@ def own_context(name: str) -> str:
     return f"modelyard-remote-{name}"
 
 
+def cluster_of(resource: Resource) -> Cluster | None:
+    """Returns the remote cluster of a resource's jobs; None if they run elsewhere."""
+    return resource.remote.cluster if resource.remote is not None else None
+
+
 def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:
     """Returns the remote clusters in the order of the stack file; resources with equal controller, context and
     namespace share one.
     """
     found: dict[tuple[str, str | None, str], RemoteCluster] = {}
     for index, resource in enumerate(config.resources):
-        cluster = resource.remote.cluster if resource.remote is not None else None
+        cluster = cluster_of(resource)
         if cluster is None:
             continue
         known = found.get(cluster.place)
@@ -55,7 +60,7 @@ def queue_of(resource: Resource) -> str | None:
 
 def quota_of(resource: Resource) -> RemoteQuota | None:
     """Returns what a resource's jobs may use at once on its remote cluster; None: no limit, or no remote cluster."""
-    cluster = resource.remote.cluster if resource.remote is not None else None
+    cluster = cluster_of(resource)
     return cluster.quota if cluster is not None else None
 
 

@@ -45,14 +45,9 @@ def driver_of(spark: Spark) -> dict[str, Fraction]:
 
 
 def spark_facts(job: Job, workers: int, cpu: Fraction, memory: Fraction, gpus: int) -> dict[str, Any]:
-    """Returns what the template of a Spark application needs besides the run.
+    """Returns what the template of a Spark application needs besides the run; the job has a command and a version.
 
-    Args:
-        job: a job of engine ``spark``, with a command and a version.
-        workers: number of executors.
-        cpu: cores of one executor.
-        memory: bytes of one executor's pod.
-        gpus: GPUs of one executor.
+    ``workers`` are its executors; the pod of each has these cores, bytes and GPUs.
     """
     spark, driver = job.spark, driver_of(job.spark)
     heap, overhead = heap_of(memory, job)

@@ -253,33 +253,17 @@ _EVERYWHERE: Final = {**FACTS, **{fact.path: fact for fact in REMOTE}}
 
 
 def stack_facts(stack: Stack, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
-    """Returns all facts of a stack: its config, its name, and its name for its cluster.
-
-    The arguments are those of :func:`facts`.
-    """
-    return facts(stack.config, workloads, everything, name=stack.name, context=stack.context or "")
-
-
-def facts(
-    config: Config,
-    workloads: tuple[Workload, ...],
-    everything: "Sequence[Sized] | None" = None,
-    *,
-    name: str = "",
-    context: str = "",
-) -> Facts:
-    """Returns all facts of a config, as plain JSON-like values.
+    """Returns all facts of a stack, as plain JSON-like values.
 
     Args:
-        config: a stack's config.
+        stack: the stack, of whose file only the config counts.
         workloads: the platform's workloads.
         everything: the resources, as ``sized_resources`` returns them, if you have them already.
-        name: name of the stack.
-        context: kubeconfig context of its cluster.
     """
+    config = stack.config
     queries = {backend.name: backend.queries_of(config) for backend in BACKENDS.values()}
     known = {
-        **values_of(_PLATFORM, Given(config, workloads, name, context, queries)),
+        **values_of(_PLATFORM, Given(config, workloads, stack.name, stack.context or "", queries)),
         **values_of(_CONFIG, config),
         **values_of(_RESOURCES, resource_pods(config, sized_resources(config) if everything is None else everything)),
         **values_of(_NOTEBOOKS, notebook_parts(config)),

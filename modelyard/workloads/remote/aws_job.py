@@ -101,26 +101,16 @@ class RemoteJob(NamedTuple):
 
     @property
     def repository(self) -> str:
-        """ARN of the image's repository.
-
-        Raises:
-            ValueError: the image is not in ECR; ``problems`` says so first.
-        """
+        """ARN of the image's repository, of a job without ``problems``."""
         found = _REPOSITORY.fullmatch(self.image)
-        if found is None:
-            raise ValueError(f"not an ECR image: {self.image}")
+        assert found is not None, self.image
         return f"arn:{self.partition}:ecr:{found['region']}:{found['account']}:repository/{found['repository']}"
 
     @property
     def key_region(self) -> str:
-        """Region of the buckets' key, which may differ from the machine's.
-
-        Raises:
-            ValueError: there is no key, or its ARN is invalid; ``problems`` says so first.
-        """
+        """Region of the buckets' key, which may differ from the machine's, of a job with a key and no ``problems``."""
         found = _KEY.fullmatch(self.key or "")
-        if found is None:
-            raise ValueError(f"no key: {self.key}")
+        assert found is not None, self.key
         return found["region"]
 
     @property

@@ -2,27 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from modelyard.workloads.remote.script import Part
 
 Statement = Mapping[str, Any]
 Conditions = Mapping[str, Mapping[str, str | list[str]]]
-
-UNSCOPED: Final[Mapping[str, str]] = {
-    "ecr:GetAuthorizationToken": "a token belongs to the account's registry, which has no IAM resource",
-    "ssm:UpdateInstanceInformation": "the machine reports its state, and has no name before it exists",
-    **dict.fromkeys(
-        (
-            "ssmmessages:CreateControlChannel",
-            "ssmmessages:CreateDataChannel",
-            "ssmmessages:OpenControlChannel",
-            "ssmmessages:OpenDataChannel",
-        ),
-        "a machine's channels have no IAM resource",
-    ),
-}
-"""Actions that AWS grants only on ``*``, and why; no other statement of this project has that resource."""
 
 
 def allow(actions: Sequence[str], resources: Sequence[str], conditions: Conditions | None = None) -> Statement:
@@ -37,12 +22,9 @@ def document(statements: Sequence[Statement]) -> str:
 
 
 def trust(service: str, conditions: Conditions | None = None, actions: Sequence[str] = ("sts:AssumeRole",)) -> str:
-    """Returns the policy that lets one service assume a role.
+    """Returns the policy that lets one service, such as ``ec2.amazonaws.com``, assume a role.
 
-    Args:
-        service: such as ``ec2.amazonaws.com``.
-        conditions: when the service may assume it; EC2 supports none, because an instance profile binds the role.
-        actions: the actions that assuming the role needs.
+    EC2 supports no conditions, because an instance profile binds the role.
     """
     made: dict[str, Any] = {"Effect": "Allow", "Principal": {"Service": service}, "Action": sorted(actions)}
     return document([{**made, "Condition": conditions} if conditions else made])

@@ -62,7 +62,7 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
             f"add a network in one of {', '.join(one.region for one in found[:3])}, or correct regionPrefix",
         )
         return
-    for launch in launches(stack.full_name.rpartition("/")[2], stack.config, resource, own):
+    for launch in launches(stack, resource, own):
         for problem in _problems(launch):
             yield stack.finding(
                 "REM015",

@@ -10,9 +10,9 @@ from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Cluster, RemoteQuota
 from modelyard.workloads.environments.rules import has_image
-from modelyard.workloads.remote.aws_rights import rights
-from modelyard.workloads.remote.places import data_of, model_prefix, remote_jobs, writes
-from modelyard.workloads.remote.script import Part, export_script, import_script, job_script
+from modelyard.workloads.facts.remote import cluster_of
+from modelyard.workloads.remote.places import bucket_files, data_of, data_part, model_part, remote_jobs, writes
+from modelyard.workloads.remote.script import job_script
 from modelyard.workloads.sizing import Sized
 
 SERVICE_ACCOUNT = "remote-job"
@@ -22,9 +22,7 @@ SERVICE_ACCOUNT = "remote-job"
 def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[str, str] | None:
     """Returns why a job cannot run on its resource's remote cluster, and what to do; None if it can."""
     assert resource.remote is not None
-    cluster, known = resource.remote.cluster, {one.name for one in config.buckets}
-    assert cluster is not None
-    way, model = data_of(resource), resource.remote.model
+    data, model, known = data_of(resource), resource.remote.model, {one.name for one in config.buckets}
     if job.environment or resource.environment:
         why = "has a Python environment, which is built in the platform's cluster"
         return why, "name an image that has its packages"
@@ -33,7 +31,7 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
             "has several workers, but a remote job has one",
             "set workers of its resource to 1, and drop trials and engine: ray",
         )
-    used = [*([way[1].bucket] if way is not None else []), *([model.bucket] if writes(resource) and model else [])]
+    used = [*([data.place.bucket] if data is not None else []), *([model.bucket] if writes(resource) and model else [])]
     if unknown := [name for name in used if name not in known]:
         return f"uses bucket {unknown[0]}, which is not defined", "correct the resource's remote.data and remote.model"
     return missing_secret(resource)
@@ -63,10 +61,8 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
     assert resource.remote is not None
     cluster = resource.remote.cluster
     assert cluster is not None
-    buckets = {one.name: one for one in config.buckets}
-    way, model = data_of(resource), resource.remote.model
-    data = None if way is None else Part(buckets[way[1].bucket], way[1].prefix)
-    own = Part(buckets[model.bucket], model_prefix(resource, job)) if writes(resource) and model is not None else None
+    data = data_part(config, resource)
+    own = model_part(config, resource, job) if writes(resource) else None
     script = job_script(job.command, job.time_limit, data, own, resource.type == "llm-serving")
     # All jobs of a resource share the data. Each job has its own credentials for writing, and its own prefix.
     write = f"{cluster.write_secret}-{job.name}"
@@ -90,29 +86,21 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
 
 def cluster_files(config: Config, resource: Resource) -> dict[str, str]:
     """Returns the files for a remote cluster's jobs, by relative name: rights of its two Secrets, export, import."""
-    made: dict[str, str] = {}
-    buckets = {one.name: one for one in config.buckets}
-    way, model = data_of(resource), resource.remote.model if resource.remote is not None else None
+    dataset, data, made = data_of(resource), data_part(config, resource), dict[str, str]()
     for job in remote_jobs(config, resource):
-        if way is not None and way[1].bucket in buckets:
-            data = Part(buckets[way[1].bucket], way[1].prefix)
-            made[f"{job.name}/read.rights.json"] = rights(data, write=False)
-            if way[0] == "transfer":
-                made[f"{job.name}/export.sh"] = export_script(data)
-        if model is not None and writes(resource) and model.bucket in buckets:
-            own = Part(buckets[model.bucket], model_prefix(resource, job))
-            made[f"{job.name}/write.rights.json"] = rights(own, write=True)
-            made[f"{job.name}/import.sh"] = import_script(own)
+        own = model_part(config, resource, job) if writes(resource) else None
+        files = bucket_files(data, dataset is not None and dataset.way == "transfer", own)
+        made |= {f"{job.name}/{name}": text for name, text in files.items()}
     return made
 
 
 def check_cluster(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     """Yields findings about the resource at ``index`` if it has a remote cluster, except settings without effect."""
-    resource, cluster = sized.resource, _cluster(sized.resource)
+    resource, cluster = sized.resource, cluster_of(sized.resource)
     if cluster is None:
         return
     where: Path = ("resources", index, "remote", "cluster")
-    yield from _one_controller(stack, where, index, resource)
+    yield from _one_controller(stack, where, index, resource.name, cluster)
     yield from _one_way(stack, where, index, resource.name, cluster)
     if cluster.context is None and cluster.controller.startswith("http://"):
         yield stack.finding(
@@ -146,19 +134,18 @@ def check_cluster(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
         )
 
 
-def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -> Iterator[Finding]:
+def _one_controller(stack: Stack, where: Path, index: int, name: str, cluster: Cluster) -> Iterator[Finding]:
     """Checks that its context points to the controller that earlier resources name for this context."""
-    cluster = _cluster(resource)
-    if cluster is None or cluster.context is None:
+    if cluster.context is None:
         return
     for other in stack.config.resources[:index]:
-        known = _cluster(other)
+        known = cluster_of(other)
         if known is not None and known.context == cluster.context and known.controller != cluster.controller:
             yield stack.finding(
                 "REM013",
                 Severity.ERROR,
                 (*where, "context"),
-                f"{resource.name} and {other.name} share context {cluster.context} but have different controllers: "
+                f"{name} and {other.name} share context {cluster.context} but have different controllers: "
                 f"{cluster.controller} and {known.controller}",
                 "correct controller of one of them, or give them different contexts",
             )
@@ -168,7 +155,7 @@ def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -
 def _one_way(stack: Stack, where: Path, index: int, name: str, cluster: Cluster) -> Iterator[Finding]:
     """Checks whether earlier resources reach this cluster: only the credentials of the first would be used."""
     for other in stack.config.resources[:index]:
-        known = _cluster(other)
+        known = cluster_of(other)
         if known is None or known.place != cluster.place:
             continue
         if known.credentials_secret != cluster.credentials_secret:
@@ -184,10 +171,6 @@ def _one_way(stack: Stack, where: Path, index: int, name: str, cluster: Cluster)
                 "give both the same credentials; modelyard uses those of the first",
             )
         return
-
-
-def _cluster(resource: Resource) -> Cluster | None:
-    return resource.remote.cluster if resource.remote is not None else None
 
 
 def _within_quota(stack: Stack, where: Path, one: Sized, quota: RemoteQuota) -> Iterator[Finding]:

@@ -29,11 +29,7 @@ def image_of_copy(config: Config, resource: Resource, copying: Copying) -> str |
 def copy_jobs(stack: Stack, resource: Resource, job: str, files: Mapping[str, str]) -> dict[str, str]:
     """Returns the Jobs that run ``export.sh`` and ``import.sh`` of a remote job on the platform, by file name.
 
-    Args:
-        stack: the stack.
-        resource: its remote resource.
-        job: name of one of the resource's jobs.
-        files: the job's files, by name; without a script or a folder there is no Job.
+    ``files`` are the job's files by name; without a script or a folder there is no Job.
     """
     remote = resource.remote
     asked = {} if remote is None else {"export": remote.export_from, "import": remote.import_to}

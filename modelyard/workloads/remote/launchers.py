@@ -1,9 +1,11 @@
 """The task files that SkyPilot and dstack launch."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import yaml
 
+from modelyard.stack.remote import Launcher
 from modelyard.workloads.remote.values import Launch
 
 # SkyPilot's format is that of 0.14: ``sky.utils.schemas``, task and resources. The machine itself enforces ``autostop``
@@ -118,3 +120,10 @@ def _machine(launch: Launch) -> dict[str, Any]:
         "instance_types": [offer.type],
         "spot_policy": "on-demand",
     }
+
+
+DOCUMENTS: Final[Mapping[Launcher, Mapping[str, Callable[[Launch], str]]]] = {
+    "skypilot": {"skypilot.yaml": task},
+    "dstack": {"fleet.dstack.yml": fleet, "task.dstack.yml": run},
+}
+"""The files of each launcher by name."""

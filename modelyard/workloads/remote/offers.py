@@ -44,12 +44,7 @@ def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[
 
     Regions where the account names a network come first. Then regions with a known offer come before unchecked ones, a
     known price before an unknown one, the lower price, and the region's name. Empty if the provider or the machine is
-    unknown, or no region has the prefix.
-
-    Args:
-        config: the stack's config.
-        resource: one of its resources.
-        own: the project's prices, which override list prices.
+    unknown, or no region has the prefix. The project's own prices override list prices.
     """
     provider, machine = provider_of(config, resource), machine_of(config, resource)
     remote = resource.remote
@@ -88,13 +83,7 @@ def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[
 
 
 def near_regions(cloud: str, prefix: str, machine: Instance | None = None) -> tuple[str, ...]:
-    """Returns region prefixes that you may have meant: those that share most letters with the prefix first.
-
-    Args:
-        cloud: the cloud of the regions.
-        prefix: the prefix in the stack file.
-        machine: if given, only regions that may offer it.
-    """
+    """Returns regions that you may have meant by a prefix, of those that may offer the machine."""
     names = region_names(cloud) if machine is None else tuple(one.region for one in offered(machine))
     shared = {name: _shared(name, prefix) for name in names}
     most = max(shared.values(), default=0)

@@ -1,4 +1,4 @@
-"""The part of a bucket that a remote job reads, and the part that only it writes."""
+"""The part of a bucket that a remote job reads, the part that only it writes, and the files for both."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -7,8 +7,16 @@ from typing import Literal, NamedTuple
 from modelyard.stack.config import Config, Path
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Place
+from modelyard.workloads.remote.aws_rights import rights
+from modelyard.workloads.remote.script import Part, export_script, import_script
 
-Way = Literal["shared", "transfer"]
+
+class Dataset(NamedTuple):
+    """How the jobs of a remote resource get their data."""
+
+    way: Literal["shared", "transfer"]
+    """Its key in the stack file."""
+    place: Place
 
 
 class Use(NamedTuple):
@@ -28,14 +36,18 @@ class Use(NamedTuple):
         return f"{self.prefix}/"
 
 
-def data_of(resource: Resource) -> tuple[Way, Place] | None:
+def data_of(resource: Resource) -> Dataset | None:
     """Returns how the resource's jobs get their data, None if it is not set."""
-    data = resource.remote.data if resource.remote is not None else None
-    if data is None:
-        return None
-    if data.shared is not None:
-        return "shared", data.shared
-    return ("transfer", data.transfer) if data.transfer is not None else None
+    shared, transfer = resource.remote.data if resource.remote is not None else (None, None)
+    if shared is not None:
+        return Dataset("shared", shared)
+    return Dataset("transfer", transfer) if transfer is not None else None
+
+
+def data_part(config: Config, resource: Resource) -> Part | None:
+    """Returns the data of the resource's jobs; None if it is not set, or its bucket is not defined."""
+    data = data_of(resource)
+    return None if data is None else _part(config, data.place.bucket, data.place.prefix)
 
 
 def writes(resource: Resource) -> bool:
@@ -49,6 +61,29 @@ def model_prefix(resource: Resource, job: Job) -> str:
     return f"{resource.remote.model.prefix}/{job.name}"
 
 
+def model_part(config: Config, resource: Resource, job: Job) -> Part | None:
+    """Returns where only this job may write; None if it is not set, or its bucket is not defined."""
+    model = resource.remote.model if resource.remote is not None else None
+    return None if model is None else _part(config, model.bucket, model_prefix(resource, job))
+
+
+def _part(config: Config, bucket: str, prefix: str) -> Part | None:
+    return next((Part(one, prefix) for one in config.buckets if one.name == bucket), None)
+
+
+def bucket_files(data: Part | None, exports: bool, model: Part | None) -> dict[str, str]:
+    """Returns the rights to a job's data and model, and the scripts that export and import them, by file name."""
+    made = {}
+    if data is not None:
+        made["read.rights.json"] = rights(data, write=False)
+        if exports:
+            made["export.sh"] = export_script(data)
+    if model is not None:
+        made["write.rights.json"] = rights(model, write=True)
+        made["import.sh"] = import_script(model)
+    return made
+
+
 def remote_jobs(config: Config, resource: Resource) -> tuple[Job, ...]:
     """Returns the jobs on a resource."""
     return tuple(job for job in config.jobs if job.resource == resource.name and job.type == resource.type)
@@ -60,9 +95,8 @@ def uses(config: Config) -> Iterator[Use]:
         if resource.remote is None:
             continue
         where: Path = ("resources", index, "remote")
-        way = data_of(resource)
-        if way is not None:
-            yield Use(way[1].bucket, way[1].prefix, "", resource.name, (*where, "data", way[0]))
+        if (data := data_of(resource)) is not None:
+            yield Use(data.place.bucket, data.place.prefix, "", resource.name, (*where, "data", data.way))
         if not writes(resource):
             continue
         assert resource.remote.model is not None

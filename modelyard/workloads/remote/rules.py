@@ -10,6 +10,7 @@ from modelyard.stack.durations import text
 from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
+from modelyard.stack.words import listed
 from modelyard.workloads.remote.aws_rules import check_accounts, check_aws
 from modelyard.workloads.remote.cluster import check_cluster
 from modelyard.workloads.remote.machines import check_machine
@@ -28,10 +29,7 @@ _MANY = 3
 def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Sized] | None = None) -> Iterator[Finding]:
     """Yields findings about remote resources.
 
-    Args:
-        stack: the stack with the resources.
-        own: the project's prices, which are used besides list prices.
-        everything: the stack's resources, as ``sizing.sized`` returns them, if you have them already.
+    Uses the project's prices besides list prices. Pass ``everything``, the result of ``sizing.sized``, if you have it.
     """
     config = stack.config
     yield from _declared(stack)
@@ -152,8 +150,7 @@ def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Fin
     if len(given) == 1:
         return
     if given:
-        several = f"{', '.join(given[:-1])} and {given[-1]}"
-        summary = f"cluster of {name} has {several}, but may have only one of them"
+        summary = f"cluster of {name} has {listed(given, 'and')}, but may have only one of them"
         remedy = f"keep one of {' and '.join(given)}; to change from one to another, write the other and apply"
     else:
         summary = f"cluster of {name} has neither a context nor credentials"
@@ -241,10 +238,10 @@ def _reached(
     users = {PLATFORM: "the platform"}
     if far is not None and (far in providers or remote.cluster is not None):
         users[far] = far
-    way = data_of(resource)
+    data = data_of(resource)
     places: list[tuple[Place, Path, str]] = []
-    if way is not None:
-        places.append((way[1], (*where, "data", way[0]), "its data"))
+    if data is not None:
+        places.append((data.place, (*where, "data", data.way), "its data"))
     if remote.model is not None:
         places.append((remote.model, (*where, "model"), "its models"))
     for place, path, what in places:
@@ -304,7 +301,7 @@ def check_lifetimes(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]
     remote = resource.remote
     if remote is None or remote.model is None or not writes(resource):
         return
-    bucket = next((sized for sized in stack.config.buckets if sized.name == remote.model.bucket), None)
+    bucket = next((one for one in stack.config.buckets if one.name == remote.model.bucket), None)
     if bucket is None or (remote.cluster is None and (provider is None or provider.launched_by == "pulumi")):
         return
     lasts = LASTS[bucket.url.partition("://")[0]]

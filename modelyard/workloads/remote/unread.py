@@ -62,7 +62,7 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
             why = "a rented machine runs remote.image"
             yield _finding(stack, (*where, "image"), who, "image", why, "set remote.image")
         yield from _gpu(stack, where, resource)
-    if remote.cluster is not None:
+    else:
         for key in _CLUSTER:
             if (*where, "remote", key) in stack.positions:
                 remedy = f"remove it, or set it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"

@@ -66,9 +66,9 @@ def with_assumptions(job: Job) -> tuple[Job, tuple[Assumption, ...]]:
     """Returns the job with what its estimate assumes in place of sizes that are not set, and these assumptions."""
     made = []
     for one in _defaults(job):
-        section, _, key = one.key.rpartition(".")
-        if getattr(job.model if section else job, field_of(key)) is not None:
+        if not _absent(job, one.key):
             continue
+        section, _, key = one.key.rpartition(".")
         given: Any = {field_of(key): one.value}
         job = job._replace(model=job.model._replace(**given)) if section else job._replace(**given)
         shown = durations.text(one.value) if isinstance(one.value, int) and one is _WITHIN else str(one.value)
@@ -114,12 +114,7 @@ _MOST_MEMORY: Final = amount(MOST_MEMORY)
 
 
 def estimate(job: Job, gpu: GpuModel | None) -> Estimate:
-    """Estimates what a job needs. Rows or a request rate are enough: for other sizes there are assumptions.
-
-    Args:
-        job: the job with its sizes.
-        gpu: the GPU, for its memory; None if it is unknown.
-    """
+    """Estimates what a job needs. Rows or a request rate are enough: for other sizes there are assumptions."""
     whole, assumptions = with_assumptions(job)
     found = _FORMULAS[job.type](whole, gpu)
     missing = (*(one.key for one in assumptions), *found.missing)
@@ -137,7 +132,7 @@ class _Sum:
         self.terms.append(Term(name, formula, Fraction(value), unit, sources))
         return Fraction(value)
 
-    def whole(self, name: str, formula: str, value: Fraction, unit: Unit, *sources: str) -> int:
+    def whole(self, name: str, formula: str, value: Fraction | int, unit: Unit, *sources: str) -> int:
         """Adds a line and returns its value, rounded up, and at least 1."""
         return int(self.term(name, formula, max(math.ceil(value), 1), unit, *sources))
 
@@ -149,9 +144,14 @@ class _Sum:
         return Estimate(need, tuple(self.terms), missing, notes)
 
 
-def _absent(**given: object) -> tuple[str, ...]:
-    """Returns the keys without a value, in the stack file's spelling."""
-    return tuple(key.replace("__", ".") for key, value in given.items() if value is None)
+def _absent(job: Job, *keys: str) -> tuple[str, ...]:
+    """Returns the keys that a job does not set, of those given, in the stack file's spelling (``model.layers``)."""
+    return tuple(key for key in keys if _value(job, key) is None)
+
+
+def _value(job: Job, key: str) -> Any:
+    section, _, name = key.rpartition(".")
+    return getattr(job.model if section else job, field_of(name))
 
 
 def _each(value: Fraction | int, word: str) -> str:
@@ -179,9 +179,9 @@ def _data_sink(job: Job, _gpu: GpuModel | None) -> Estimate:
     found = _Sum()
     data = _data(job, found)
     if data is None:
-        return found.result(Need(gpus=0), *_absent(rows=job.rows, columns=job.columns))
+        return found.result(Need(gpus=0), *_absent(job, "rows", "columns"))
     cores = min(_partitions(data, found), MOST_CPU)
-    cpu = found.whole("cpu", f"total cores, at most {MOST_CPU}", Fraction(cores), "cores", "convention")
+    cpu = found.whole("cpu", f"total cores, at most {MOST_CPU}", cores, "cores", "convention")
     each = cpu * PARTITION * IN_MEMORY + PROCESS
     formula = f"{_each(cpu, 'core')} × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
     memory = found.gi("memory", formula, Fraction(each), "in-memory", "convention")
@@ -193,7 +193,7 @@ def _dataset(job: Job, _gpu: GpuModel | None) -> Estimate:
     found = _Sum()
     data = _data(job, found)
     if data is None:
-        return found.result(Need(gpus=0), *_absent(rows=job.rows, columns=job.columns))
+        return found.result(Need(gpus=0), *_absent(job, "rows", "columns"))
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
     workers = found.whole("workers", f"in memory ÷ {_MOST_MEMORY}", memory / MOST_MEMORY, "pods", "convention")
     cores = min(_partitions(data, found), workers * MOST_CPU)
@@ -214,9 +214,9 @@ def _classic_training(job: Job) -> Estimate:
     data = _data(job, found)
     if data is None:
         # Whether it needs a GPU is unknown too.
-        return found.result(Need(), *_absent(rows=job.rows, columns=job.columns, model__parameters=None))
+        return found.result(Need(), *_absent(job, "rows", "columns", "model.parameters"))
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
-    cpu = found.whole("cpu", "minimum of a training pod", Fraction(TRAINING_CPU), "cores", "training-pod")
+    cpu = found.whole("cpu", "minimum of a training pod", TRAINING_CPU, "cores", "training-pod")
     least = Fraction(MEMORY_GB * GB)
     formula = f"in memory + {_PROCESS}, at least {MEMORY_GB} GB"
     each = found.gi("memory", formula, max(memory + PROCESS, least), "training-pod", "convention")
@@ -234,7 +234,7 @@ def _deep_training(job: Job, gpu: GpuModel | None) -> Estimate:
         each = parse(model.activation)
         formula = f"batch {job.batch} × {amount(each)}"
         needed += found.term("activations", formula, each * job.batch, "bytes")
-    missing = _absent(model__activation=model.activation)
+    missing = _absent(job, "model.activation")
     notes = ("activations are not included",) if missing else ()
     found.term("CUDA", "used by a process on each GPU", CUDA, "bytes", "training")
     if gpu is None:
@@ -251,9 +251,7 @@ def _deep_training(job: Job, gpu: GpuModel | None) -> Estimate:
 def _training_pod(found: _Sum, gpus: int, gpu: GpuModel, gpu_memory: Fraction) -> Need:
     """Estimates one pod with the GPUs: its cores and memory follow them."""
     cores, beside = beside_gpus(gpus, gpu)
-    cpu = found.whole(
-        "cpu", f"{TRAINING_CPU}, or one per GPU if that is more", Fraction(cores), "cores", "training-pod"
-    )
+    cpu = found.whole("cpu", f"{TRAINING_CPU}, or one per GPU if that is more", cores, "cores", "training-pod")
     least = max(MEMORY_GB, gpu.memory_gb)
     memory = found.gi("memory", f"{gpus} × {least} GB", Fraction(beside), "training-pod")
     return Need(1, cpu, memory, gpus, math.ceil(gpu_memory))
@@ -286,6 +284,10 @@ def _model_size(job: Job, found: _Sum) -> Fraction | None:
     return found.term("model", formula, parameters * each, "bytes")
 
 
+def _without_size(size: Fraction | None) -> tuple[str, ...]:
+    return ("model.size",) if size is None else ()
+
+
 def _with_model(found: _Sum, size: Fraction | None, rest: int, formula: str) -> int | None:
     """Returns the memory of a pod that holds a model; None if the model's size is unknown."""
     if size is None:
@@ -303,9 +305,7 @@ def _batch_prediction(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates rows that all cores process within a given time."""
     found = _Sum()
     size = _model_size(job, found)
-    missing = _absent(
-        rows=job.rows, columns=job.columns, requestTime=job.request_time, within=job.within, model__size=size
-    )
+    missing = _absent(job, "rows", "columns", "requestTime", "within") + _without_size(size)
     if job.rows is None or job.columns is None or job.request_time is None or job.within is None:
         return found.result(Need(gpus=0), *missing)
     rows, time = parse(job.rows), parse(job.request_time)
@@ -325,7 +325,7 @@ def _serving(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates requests on CPUs, one core per request."""
     found = _Sum()
     size = _model_size(job, found)
-    missing = _absent(requestRate=job.request_rate, requestTime=job.request_time, model__size=size)
+    missing = _absent(job, "requestRate", "requestTime") + _without_size(size)
     busy = _busy(job, found)
     workers = cpu = None
     if busy is not None:
@@ -338,17 +338,10 @@ def _serving(job: Job, _gpu: GpuModel | None) -> Estimate:
 def _llm_serving(job: Job, gpu: GpuModel | None) -> Estimate:
     """Estimates weights and key-value cache in the memory of one pod's GPUs."""
     found = _Sum()
-    model = job.model
     weights = _model_size(job, found)
     cache = _cache(job, found)
-    missing = _absent(
-        requestRate=job.request_rate,
-        requestTime=job.request_time,
-        sequence=job.sequence,
-        model__layers=model.layers,
-        model__keyValueHeads=model.key_value_heads,
-        model__headSize=model.head_size,
-    )
+    cached = ("model.layers", "model.keyValueHeads", "model.headSize")
+    missing = _absent(job, "requestRate", "requestTime", "sequence", *cached)
     if weights is None:
         return found.result(Need(), "model.parameters", *missing)
     notes: tuple[str, ...] = () if cache is not None else ("the cache of keys and values is not included",)

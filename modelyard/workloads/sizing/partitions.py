@@ -22,7 +22,7 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     where: Path = ("resources", index)
     if resource.partition is None:
         if resource.slice is not None:
-            yield _unknown(stack, (*where, "slice"), resource, "has a slice but no partition", "set `partition`")
+            yield _finding(stack, (*where, "slice"), resource, "has a slice but no partition", "set `partition`")
         if resource.grow and sized.part is None:
             able = [partition.name for partition in able_to_grow(config, resource)]
             yield stack.finding(
@@ -37,7 +37,7 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
         known = {partition.name: partition for partition in config.partitions}
         partition = known.get(resource.partition)
         if partition is None:
-            yield _unknown(
+            yield _finding(
                 stack,
                 (*where, "partition"),
                 resource,
@@ -61,7 +61,7 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
         yield from _number(stack, where, sized, sized.part)
         yield from _memory(stack, where, sized, sized.part)
         if resource.remote is not None:
-            yield _unknown(
+            yield _finding(
                 stack,
                 (*where, "partition"),
                 resource,
@@ -70,7 +70,7 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
             )
 
 
-def _unknown(stack: Stack, where: Path, resource: Resource, summary: str, remedy: str) -> Finding:
+def _finding(stack: Stack, where: Path, resource: Resource, summary: str, remedy: str) -> Finding:
     return stack.finding("PAR011", Severity.ERROR, where, f"resource {resource.name} {summary}", remedy)
 
 
@@ -80,18 +80,18 @@ def _profile(
     """Checks that the partition has the slice, on the GPU that the resource wants."""
     if resource.slice is not None and partition.mode != "mig":
         summary = f"has slice {resource.slice}, but partition {partition.name} is of mode {partition.mode}"
-        yield _unknown(stack, (*where, "slice"), resource, summary, "drop slice: only MIG has profiles")
+        yield _finding(stack, (*where, "slice"), resource, summary, "drop slice: only MIG has profiles")
     elif resource.slice is not None and resource.slice not in partition.layout:
         summary = f"has slice {resource.slice}, which partition {partition.name} does not have"
         remedy = instead(resource.slice, partition.layout, "slices")
-        yield _unknown(stack, (*where, "slice"), resource, summary, remedy)
+        yield _finding(stack, (*where, "slice"), resource, summary, remedy)
     elif part is None and len(slices(stack.config, partition)) > 1:
         summary = f"does not set a slice of partition {partition.name}"
-        yield _unknown(stack, (*where, "partition"), resource, summary, f"set slice: {' or '.join(partition.layout)}")
+        yield _finding(stack, (*where, "partition"), resource, summary, f"set slice: {' or '.join(partition.layout)}")
     gpu, wanted = partition_gpu(stack.config, partition), resolve(resource.gpu or "")
     if gpu is not None and wanted is not None and gpu != wanted:
         summary = f"has GPU {resource.gpu}, but partition {partition.name} divides {gpu_name(stack.config, partition)}"
-        yield _unknown(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
+        yield _finding(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
 
 
 def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:

@@ -115,7 +115,7 @@ class Sized(NamedTuple):
         if kind == "training":
             # GPUs divide weights and optimizer; another kind of model is in one pod, unless its engine divides
             # the data.
-            if self.need.gpus or self.need.gpu_memory:
+            if self.need.on_gpus:
                 return ("gpus",)
             return ("cpu", "memory") if all(job.engine != "job" for job, _ in self.jobs) else ("cpu",)
         return _DIVIDED[kind]
@@ -194,7 +194,7 @@ def _pod(resource: Resource, jobs: Jobs, need: Need, gpus: int, gpu: GpuModel | 
     if not gpus or gpu is None:
         return need
     cpu, memory = beside_gpus(gpus, gpu)
-    if not (need.gpus or need.gpu_memory):
+    if not need.on_gpus:
         return need._replace(cpu=need.cpu or cpu, memory=need.memory or memory)
     alone, shared = (
         [one._replace(cpu=None, memory=None) if one.gpu_memory else one for one in part]
@@ -218,12 +218,8 @@ def together(needs: Iterable[Need]) -> Need:
 def spread(kind: JobType, needs: Sequence[Need], beside: Need) -> Need:
     """Returns what jobs need side by side, on more workers where one worker would be larger than the convention.
 
-    Only what the workers of a type divide can be spread: each worker keeps a process for each job.
-
-    Args:
-        kind: the type of the jobs.
-        needs: of each job.
-        beside: of all jobs on as few workers as ``together`` says.
+    ``beside`` is the result of :func:`together`. Only what the workers of a type divide can be spread: each worker
+    keeps a process for each job.
     """
     divided, workers = _DIVIDED.get(kind, ()), beside.workers
     if workers is None or beside.gpus:

@@ -29,12 +29,7 @@ _SERVE = ("serving", "llm-serving")
 
 
 def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
-    """Yields findings about jobs, resources, and which job is on which resource.
-
-    Args:
-        stack: the stack with the jobs.
-        everything: its resources, as ``sized`` returns them.
-    """
+    """Yields findings about jobs, resources (as ``sized`` returns them), and which job is on which resource."""
     config = stack.config
     for section in ("resources", "jobs"):
         yield from named_twice(stack, "RES207", section)
@@ -86,7 +81,7 @@ def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mappin
 
 def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
     """Returns the finding with the size of a job that names no resource; it never has a GPU."""
-    if own.need.gpus or own.need.gpu_memory:
+    if own.need.on_gpus:
         return stack.finding(
             "RES205",
             Severity.WARNING if _any_model(own) else Severity.ERROR,
@@ -193,9 +188,8 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         )
         return
     jobs = ", ".join(job.name for job, _ in one.jobs)
-    on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.gpus or found.need.gpu_memory)
+    on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.on_gpus)
     assumed = any(found.assumptions for _, found in one.jobs)
-    needs_gpus = one.need.gpus or one.need.gpu_memory
     for key, needed in one.below.items():
         if key == "gpus" and (one.part is not None or not one.size.gpus):
             continue  # Slices are not added up; a separate finding reports a slice that is too small.
@@ -216,7 +210,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows the "
             f"calculation{' and what it assumes' if assumed else ''}",
         )
-    if needs_gpus and not one.size.gpus:
+    if one.need.on_gpus and not one.size.gpus:
         yield stack.finding(
             "RES205",
             Severity.WARNING if _any_model(one) else Severity.ERROR,
@@ -229,7 +223,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 def _any_model(one: Sized) -> bool:
     """Whether only jobs of unknown models need GPUs: that of an assumed model is no proof."""
-    on_gpus = [found for _, found in one.jobs if found.need.gpus or found.need.gpu_memory]
+    on_gpus = (found for _, found in one.jobs if found.need.on_gpus)
     return all(any(one.key == "model.parameters" for one in found.assumptions) for found in on_gpus)
 
 
@@ -264,15 +258,7 @@ def _refers(
 def _fits_together(
     stack: Stack, index: int, job: Job, resource: Resource | None, shared: Collection[str | None]
 ) -> Iterator[Finding]:
-    """Checks that a job's run settings work together on its resource.
-
-    Args:
-        stack: the stack.
-        index: the job's number.
-        job: the job.
-        resource: its resource; None if it has none that is known.
-        shared: the resources that jobs without trials use.
-    """
+    """Checks that a job's run settings work together on its resource; ``shared`` are those of jobs without trials."""
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
     # For remote jobs, another finding says that no team's queue holds them.

@@ -56,6 +56,11 @@ class Need(NamedTuple):
     gpu_memory: int | None = None
     """Bytes on the GPUs of one pod."""
 
+    @property
+    def on_gpus(self) -> bool:
+        """Whether the job needs GPUs, even if their number is unknown."""
+        return bool(self.gpus or self.gpu_memory)
+
 
 class Estimate(NamedTuple):
     """What a job needs, and why."""

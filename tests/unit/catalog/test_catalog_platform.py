@@ -7,7 +7,7 @@ import yaml
 
 from modelyard.catalog import Selected, load_library, select
 from modelyard.stack.config import Config, Gpu, Platform, RayWorker, Stack
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import stack_facts, workloads
 
 ROOT = Path(__file__).parents[3]
 LIBRARY = load_library(ROOT)
@@ -16,7 +16,7 @@ LIBRARY = load_library(ROOT)
 def ours(config: Config, *names: str) -> dict[str, Any]:
     chosen: tuple[Selected, ...]
     stack = Stack("s", "stacks/Pulumi.s.yaml", "", config, None, {})
-    chosen, findings = select(LIBRARY, stack, facts(config, workloads(config)))
+    chosen, findings = select(LIBRARY, stack, stack_facts(stack, workloads(config)))
     assert not findings
     documents = [document for one in chosen if one.patch.name in names for document in one.render().documents]
     return {document.target: yaml.safe_load(document.text.reveal()) for document in documents}
@@ -50,6 +50,6 @@ def test_the_multi_gpu_patch_agrees_with_the_worker_patch() -> None:
 def test_no_ray_before_its_first_release() -> None:
     old = CELERY._replace(platform=Platform("22.10"))
     stack = Stack("s", "f", "", old, None, {})
-    chosen, _ = select(LIBRARY, stack, facts(old, workloads(old)))
+    chosen, _ = select(LIBRARY, stack, stack_facts(stack, workloads(old)))
     assert [one.patch.name for one in chosen] == ["celery-training", "model-service", "training-replicas"]
     assert list(ours(old, "training-replicas")) == ["deployment-model-training-tasks-gpu"]

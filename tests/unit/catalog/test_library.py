@@ -11,7 +11,7 @@ from modelyard.catalog import Library, load_library, select
 from modelyard.catalog.lock import file_digests, lock_text, locked_files, read_lock
 from modelyard.findings import Finding
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Target, Targets
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import stack_facts, workloads
 
 ROOT = Path(__file__).parents[3]
 NINE = [
@@ -50,7 +50,7 @@ def stack(*choices: PatchChoice) -> Stack:
 
 
 def chosen(library: Library, one: Stack) -> tuple[list[str], tuple[Finding, ...]]:
-    found, findings = select(library, one, facts(one.config, workloads(one.config)))
+    found, findings = select(library, one, stack_facts(one, workloads(one.config)))
     return [item.patch.id for item in found], findings
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.hardware import Ambiguous, GpuModel, Unknown, find, near_gpus, products, resolve
-from modelyard.hardware.gpu_models import families, gpu_models, labels, version
+from modelyard.hardware import Ambiguous, GpuModel, find, near_gpus, products, resolve
+from modelyard.hardware.gpu_models import Unknown, families, gpu_models, labels, version
 from modelyard.hardware.instances import by_type, instances
 from modelyard.hardware.limits import LISTED
 

@@ -1,25 +1,16 @@
 """The GPUs and drivers of nodes, read from their labels."""
 
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import NamedTuple
-
 import pytest
 
 from modelyard.findings import Severity
 from modelyard.hardware.gpu_models import gpu_models
 from modelyard.hardware.nodes import check_nodes, driver_verdict, node_gpus
+from modelyard.kube.state import Node
 from modelyard.quantity import parse
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.training import active
 
 P = "nvidia.com/gpu.product"
-
-
-class Node(NamedTuple):
-    name: str
-    labels: Mapping[str, str]
-    allocatable: Mapping[str, Fraction]
 
 
 def amounts(resources):
@@ -70,14 +61,13 @@ def amounts(resources):
     ],
 )
 def test_a_node_has_its_whole_gpus(labels, allocatable, gpu, whole, kind):
-    found = node_gpus(labels, amounts(allocatable))
+    found = node_gpus(Node("gpu-1", labels, (), amounts(allocatable)))
     assert (found.gpu.id if found.gpu else None, found.whole, found.kind) == (gpu, whole, kind)
 
 
 def test_slices_are_listed_separately():
-    found = node_gpus(
-        {P: "NVIDIA-A30"}, amounts({"nvidia.com/mig-2g.12gb": "2", "nvidia.com/mig-1g.6gb": "0", "cpu": "8"})
-    )
+    allocatable = amounts({"nvidia.com/mig-2g.12gb": "2", "nvidia.com/mig-1g.6gb": "0", "cpu": "8"})
+    found = node_gpus(Node("gpu-1", {P: "NVIDIA-A30"}, (), allocatable))
     assert found.slices == (("nvidia.com/mig-2g.12gb", 2),)
     assert found.gpu is gpu_models()["a30"]
 
@@ -132,7 +122,7 @@ def test_old_driver_labels_are_read():
 
 
 def node(name, labels=None, **allocatable):
-    return Node(name, labels or {}, amounts(allocatable))
+    return Node(name, labels or {}, (), amounts(allocatable))
 
 
 def gpu_node(name, driver, product="NVIDIA-A10"):

@@ -1,14 +1,17 @@
 """The GPUs of a project's hardware file do not affect other projects in the same process."""
 
 import threading
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from modelyard.hardware import Unknown, find, near_gpus, resolve, table, verdict
-from modelyard.hardware.gpu_models import by_id, own_gpus, products
+from modelyard.hardware import find, near_gpus, resolve, verdict
+from modelyard.hardware.gpu_models import Unknown, by_id, own_gpus, products
 from modelyard.hardware.nodes import node_gpus
 from modelyard.hardware.own import in_project, load_gpus, of_project
+from modelyard.hardware.table import table
+from modelyard.kube.state import Node
 from modelyard.plan.cost.file import load_text
 
 ENTRY = """\
@@ -116,12 +119,14 @@ def test_a_gpu_name_may_have_spaces(tmp_path):
 
 def test_nodes_with_a_defined_gpu_have_whole_gpus(fast):
     labels = {"nvidia.com/gpu.product": "NVIDIA-L20", "nvidia.com/gpu.memory": "46068"}
+    node = Node("gpu-1", labels, (), {"nvidia.com/gpu": Fraction(4)})
     with in_project(fast):
-        found = node_gpus(labels, {"nvidia.com/gpu": 4})
+        found = node_gpus(node)
         assert (found.gpu.id, found.whole, found.kind) == ("l20", 4, "whole")
-        assert node_gpus({**labels, "nvidia.com/gpu.memory": "23034"}, {"nvidia.com/gpu": 4}).kind == "fraction"
+        half = node._replace(labels={**labels, "nvidia.com/gpu.memory": "23034"})
+        assert node_gpus(half).kind == "fraction"
         assert products(found.gpu) == ("NVIDIA-L20", "L20-PCIE")
-    assert node_gpus(labels, {"nvidia.com/gpu": 4}).kind == "unknown"
+    assert node_gpus(node).kind == "unknown"
 
 
 def test_a_defined_gpu_is_in_the_table_and_suggested(fast):

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.hardware import Use, resolve, table, verdict
+from modelyard.hardware import resolve, verdict
 from modelyard.hardware.cuda import code
 from modelyard.hardware.gpu_models import GpuModel, families, gpu_models
 from modelyard.hardware.limits import FLOOR_TFLOPS, LISTED
+from modelyard.hardware.table import table
+from modelyard.hardware.verdict import Use
 
 HERE = Path(__file__).parent
 ANSWER = {True: "yes", False: "no", None: "unknown"}

@@ -13,7 +13,7 @@ from modelyard.policy import planner
 from modelyard.policy.pack import Resource, subject
 from modelyard.promql.queries import _CODES as QUERIES
 from modelyard.stack import Stack, load, load_text
-from modelyard.workloads import by_object, facts, workloads
+from modelyard.workloads import by_object, stack_facts, workloads
 from tests.support.project_copies import ROOT
 
 BASE = {"modelyard:platform": {"release": "23.10"}, "modelyard:gpu": {"model": "A10"}}
@@ -79,7 +79,7 @@ def told() -> Callable[..., list[str]]:
         sized = by_object(workloads(one.config))
         metadata = {"name": name, "namespace": "ml-platform", **({"uid": "1"} if whole else {})}
         found = Resource("u", "kubernetes:apps/v1:DeploymentPatch", name, {"metadata": metadata, "spec": spec}, True)
-        seen = subject(found, sized, facts(one.config, workloads(one.config)), "ml-platform")
+        seen = subject(found, sized, stack_facts(one, workloads(one.config)), "ml-platform")
         assert seen is not None
         assert seen.whole == whole
         findings: tuple[Finding, ...] = planner.of_object(one, sized.get(name, ()), seen)

@@ -27,7 +27,7 @@ Made = Callable[..., Stack]
 def jobs(stack: Stack) -> Mapping[str, Any]:
     """The Jobs of the job ``own``, by name of their file."""
     (away,) = [one for one in stack.config.resources if one.name == "away"]
-    (launch,) = launches(stack.name, stack.config, away)
+    (launch,) = launches(stack, away)
     files = {name.partition("/")[2]: text for name, text in launch_files(launch).items()}
     return {name: yaml.safe_load(text) for name, text in copy_jobs(stack, away, "own", files).items()}
 

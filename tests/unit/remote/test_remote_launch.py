@@ -19,7 +19,7 @@ FORMS = json.loads((Path(__file__).with_name("launchers.schema.json")).read_text
 
 
 def launch(stack: Stack, index: int) -> Launch:
-    (made,) = launches(stack.name, stack.config, stack.config.resources[index])
+    (made,) = launches(stack, stack.config.resources[index])
     return made
 
 
@@ -136,7 +136,7 @@ def test_rights_cover_one_prefix(stack: Make) -> None:
 
 def test_each_job_has_its_own_launch_and_prefix(stack: Make) -> None:
     two = stack(("    - {name: own,", "    - {name: more, type: runtime, resource: away}\n    - {name: own,"))
-    made = list(launches("dev", two.config, two.config.resources[1]))
+    made = list(launches(two, two.config.resources[1]))
     assert [(one.name, one.model.url) for one in made if one.model] == [
         ("dev-more", "gs://acme-pond/models/more"),
         ("dev-own", "gs://acme-pond/models/own"),

@@ -16,7 +16,7 @@ from modelyard.plan.project import plan_recorded
 from modelyard.policy.loading import policies_of
 from modelyard.stack import check_project, words
 from modelyard.stack.loader import load_text
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import stack_facts, workloads
 
 ROOT = Path(__file__).parents[3]
 MANY = 1000
@@ -57,7 +57,7 @@ def patch_files(**files: str) -> Callable[[Path], tuple[Finding, ...]]:
         found, _ = load_text(BASE + params, "dev", "stacks/Pulumi.dev.yaml")
         assert found is not None
         library = load_library(folder)
-        chosen, findings = select(library, found, facts(found.config, workloads(found.config)))
+        chosen, findings = select(library, found, stack_facts(found, workloads(found.config)))
         rendered = [finding for one in chosen for finding in one.render().findings]
         every = (*library.findings, *findings, *rendered)
         return tuple(finding for finding in every if finding.severity is Severity.ERROR)

@@ -6,7 +6,7 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.stack.config import Celery, CeleryVariables, Config, Gpu, Platform, Stack
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import stack_facts, workloads
 from modelyard.workloads.rules import check_container
 
 CONFIG = Config("celery", Platform("23.10"), Gpu("A10"), celery=Celery(queue="gpu"))
@@ -60,7 +60,7 @@ def test_names_and_arguments_are_the_stack_s() -> None:
         variables=CeleryVariables(queue="TOPIC", job_limit=""), arguments=("worker", "-Q", "{queue}", "-c{concurrency}")
     )
     config = CONFIG._replace(celery=celery)
-    own = facts(config, workloads(config))["celery"]
+    own = stack_facts(stack(config), workloads(config))["celery"]
     assert (own["queue"], own["concurrency"], own["jobLimit"]) == ("gpu", 1, 21600)
     assert own["variables"] == {"queue": "TOPIC", "concurrency": "CELERY_WORKER_CONCURRENCY", "jobLimit": ""}
     assert own["arguments"] == ["worker", "-Q", "gpu", "-c1"]

@@ -13,7 +13,8 @@ from modelyard.cluster.pods import pod_of
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Node, Pod, node_of
 from modelyard.stack.yaml.formatting import formatted
-from modelyard.workloads.discovery import Discovery, PatchOff, Scaling, discover, stack_text
+from modelyard.workloads.discovery import Discovery, PatchOff, discover, stack_text
+from modelyard.workloads.discovery.values import Scaling
 from tests.support.discovered_platforms import PLATFORMS, objects_in
 from tests.support.golden import hold
 

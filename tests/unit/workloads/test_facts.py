@@ -13,7 +13,7 @@ from modelyard.stack.config import Config, Gpu, Path, Platform, Stack, Target, T
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
 from modelyard.stack.schema import schema_text
-from modelyard.workloads import FACTS, fact_at, facts, source_of, stack_facts, workloads
+from modelyard.workloads import FACTS, Facts, fact_at, source_of, stack_facts, workloads
 from modelyard.workloads.facts.fact import Fact, tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE
 from tests.support.project_copies import ROOT
@@ -31,6 +31,10 @@ def loaded(name: str) -> Stack:
 
 def config(**changes: Any) -> Config:
     return Config("ray", Platform("23.10"), Gpu("A10"))._replace(**changes)
+
+
+def facts(one: Config) -> Facts:
+    return stack_facts(Stack("dev", "stacks/Pulumi.dev.yaml", "", one, None, {}), ())
 
 
 def leaves(known: Mapping[str, Any], before: str = "") -> Iterator[str]:
@@ -63,8 +67,8 @@ def test_the_tables_have_every_fact_of_a_stack_and_no_other(name: str) -> None:
 
 
 def test_a_cluster_without_the_platforms_workloads_has_none_of_their_facts() -> None:
-    assert set(leaves(facts(config(), ()))) == {path for path in FACTS if not path.startswith(ROLES)}
-    assert fact_at(facts(config(), ()), "gpu.products") == []
+    assert set(leaves(facts(config()))) == {path for path in FACTS if not path.startswith(ROLES)}
+    assert fact_at(facts(config()), "gpu.products") == []
 
 
 @pytest.mark.parametrize("fact", FACTS.values(), ids=lambda fact: fact.path)
@@ -123,7 +127,7 @@ def test_the_source_of_a_fact_that_another_key_decides(path: str, changes: Mappi
 
 def test_servers_are_in_the_namespaces_of_their_teams() -> None:
     one = config(notebooks=Notebooks(servers=SERVERS), teams=(Team("vision", namespace="eyes", quotas=()),))
-    known = facts(one, ())["notebooks"]["servers"]
+    known = facts(one)["notebooks"]["servers"]
     assert (known["declared"], known["spaces"]) == (True, ["eyes"])
     assert known["users"] == [{"name": "ada", "namespace": "eyes"}]
     assert (known["project"], known["cpu"], known["kernelIdle"]) == ("/home/jovyan/work", "1", 3600)

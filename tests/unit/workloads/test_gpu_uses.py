@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.hardware import Use, resolve, verdict
+from modelyard.hardware import resolve, verdict
+from modelyard.hardware.verdict import Use
 from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import Job, JobType, Notebooks, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition

@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 
-from modelyard.stack.config import Autoscaling, Celery, Config, Gpu, Platform, RayWorker, Target, Targets
+from modelyard.stack.config import Autoscaling, Celery, Config, Gpu, Platform, RayWorker, Stack, Target, Targets
 from modelyard.stack.schema import schema_text
-from modelyard.workloads import Workload, fact_at, facts, workloads
+from modelyard.workloads import Facts, Workload, fact_at, stack_facts, workloads
 from modelyard.workloads.training import BACKENDS, WORKER_ROLES
 
 
 def config(**changes: Any) -> Config:
     return Config("ray", Platform("23.10"), Gpu("A10"))._replace(**changes)
+
+
+def facts(one: Config) -> Facts:
+    return stack_facts(Stack("dev", "stacks/Pulumi.dev.yaml", "", one, None, {}), workloads(one))
 
 
 def by_role(one: Config) -> dict[str, Workload]:
@@ -43,7 +47,7 @@ def test_only_the_active_backend_has_replicas(training: Any, ray: int, celery: i
 def test_with_an_autoscaler_replicas_are_not_set(mode: Any) -> None:
     found = by_role(config(autoscaling=Autoscaling(mode, 4)))
     assert [found[role].replicas for role in WORKER_ROLES] == [None, None]
-    known = facts(config(autoscaling=Autoscaling(mode, 4)), workloads(config(autoscaling=Autoscaling(mode, 4))))
+    known = facts(config(autoscaling=Autoscaling(mode, 4)))
     assert (fact_at(known, "rayWorker.maxReplicas"), fact_at(known, "celery.maxReplicas")) == (4, 0)
 
 
@@ -68,11 +72,11 @@ def test_names_come_from_the_stack() -> None:
 @pytest.mark.parametrize(("release", "available"), [("23.01", False), ("23.04", True), ("23.10", True), ("24.1", True)])
 def test_releases_with_ray(release: str, available: bool) -> None:
     one = config(platform=Platform(release))
-    assert fact_at(facts(one, workloads(one)), "ray.available") is available
+    assert fact_at(facts(one), "ray.available") is available
 
 
 def test_a_missing_fact_is_named() -> None:
-    known = facts(config(), workloads(config()))
+    known = facts(config())
     for path in ("worker.memory", "rayWorker.memroy", "rayWorker.memory.x"):
         with pytest.raises(KeyError, match=path):
             fact_at(known, path)
