@@ -131,7 +131,7 @@ def _traced(
     try:
         path = merge.Path.parse(field)
         kind = kind_of(target, chosen, stack.config.kubernetes_version)
-        return trace(target, path, kind, stack, chosen, bases=True, renderings=renderings)
+        return trace(target, path, kind, stack, chosen, renderings=renderings)
     except (ValueError, KeyError):
         # No path in this kind, or a kind without a shipped schema: then only the stack is known.
         return None

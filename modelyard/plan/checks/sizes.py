@@ -131,16 +131,15 @@ def _ineffective(stack: Stack, workload: Workload, applied: Applied, off: Mappin
         if value == getattr(applied, name) or (key == "replicas" and not workload.active):
             continue
         patches = listed(stack.config.patches[index].name for index in off[field])
-        found = Finding(
+        yield stack.finding(
             "RES113",
             Severity.WARNING,
+            (workload.role, key),
             f"{field} has no effect: {patches} is off",
-            target=workload.deployment,
-            field=field,
+            f"turn on {patches}, which sets {field}, or write the value that the pods have",
             detail=f"{pods} keeps another value",
-            remedy=f"turn on {patches}, which sets {field}, or write the value that the pods have",
+            target=workload.deployment,
         )
-        yield stack.place(found, workload.role, key)
 
 
 def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:
@@ -175,15 +174,15 @@ def _off(stack: Stack, library: Library) -> dict[str, list[int]]:
 def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Mapping[str, list[int]]) -> Finding:
     """The finding about a value that an object has, because no patch sets it."""
     _, _, last = finding.field.rpartition(".")
-    indexes = off.get(finding.field, [])
     finding = finding._replace(
         # The stack file may have another value on that line.
         summary=finding.summary.replace(finding.field, f"{last} of {name}", 1),
         detail=f"{name} has this value without a patch: {why}. {finding.detail}".rstrip(),
         remedy="let a patch set it",
     )
-    if not indexes:
+    if finding.field not in off:
         return finding
+    indexes = off[finding.field]
     patches = listed(stack.config.patches[index].name for index in indexes)
     finding = finding._replace(remedy=f"turn on {patches}, which sets {finding.field}")
     return stack.place(finding, "patches", indexes[0])
@@ -244,7 +243,7 @@ def _explained(
         return finding
     path = merge.Path((*workload.place, *merge.Path.parse(field.format(container=workload.container))))
     schema = kind_of(target, chosen, stack.config.kubernetes_version)
-    traced = trace(target, path, schema, stack, chosen, bases=True)
+    traced = trace(target, path, schema, stack, chosen)
     if not traced.settings:
         return _without_patch(finding, target.name, f"no patch sets {traced.path}", stack, off)
     who, remedy, file, line = _giver(traced, stack)
