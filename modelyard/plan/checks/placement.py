@@ -60,7 +60,7 @@ def check_placement(
         most: the GPU limit of each node pool, by its name.
     """
     targets = tuple(targets)
-    limits = {name: most for name, (_, most) in bounds(targets).items()}
+    limits = bounds(targets)
     backends = tuple(name for name, those in workloads.items() if those[0].role in WORKER_ROLES)
     for target in targets:
         if target.key.kind not in WORKLOAD_KINDS:

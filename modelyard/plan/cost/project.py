@@ -25,7 +25,7 @@ from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.cost.prices import LIST, Prices, cpu_price, gpu_price
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, TargetCost, stack_cost, sum_of
-from modelyard.plan.keda import bounds, fewest
+from modelyard.plan.keda import scalings
 from modelyard.plan.project import UNFIT, Planned, recorded_damage
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import Stack
@@ -182,8 +182,11 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
         earlier: the project's earlier prices, if they change with the plan.
     """
     before = prices if earlier is None else earlier
-    least, most = fewest(plan.targets), bounds(plan.targets)
-    limits = {name: tuple(map(_range, least[name], most[name])) for name in most}
+    limits = {
+        one.scaled.name: tuple(map(_range, one.least, one.most))
+        for one in scalings(plan.targets).values()
+        if one.scaled is not None
+    }
     nodes = _kinds(plan, state.nodes, (before, prices))
     then = _Offers(nodes, prices)
     now = then if earlier is None else _Offers(nodes, before)
