@@ -27,7 +27,6 @@ from modelyard.stack.yaml.source import Problem
 
 Loaded = tuple[Prices | None, tuple[Finding, ...]]
 SCHEMA = FilePath(__file__).with_name("prices.schema.json")
-UNREADABLE = "CFG103"
 
 
 @cache
@@ -50,14 +49,9 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
         content = read_file(root / shown, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         what = "does not exist" if error.missing else f"cannot be read: {error.reason}"
-        finding = Finding(
-            UNREADABLE,
-            Severity.ERROR,
-            f"the price file {plain(shown, 200)} {what}",
-            field="prices",
-            remedy="correct the path, or write the file (its schema: modelyard schema prices)",
-        )
-        return None, (stack.place(finding, "prices"),)
+        summary = f"the price file {plain(shown, 200)} {what}"
+        remedy = "correct the path, or write the file (its schema: modelyard schema prices)"
+        return None, (stack.finding("CFG103", Severity.ERROR, ("prices",), summary, remedy),)
     prices, findings = load_text(content, shown, own_gpus())
     return prices, tuple(finding._replace(stack=stack.name) for finding in findings)
 
@@ -135,8 +129,7 @@ def _repeated(
             line = document.keys[(section, first[key])][0]
             again = ", ".join(plain(part) for part in key if part)
             summary = f"{section}[{index}] is a second price of {again}, after the one on line {line}"
-            remedy = "keep one of them"
-            yield Mistake((section, index), codes.DUPLICATE_KEY, summary, remedy, at_key=True)
+            yield Mistake((section, index), codes.DUPLICATE_KEY, summary, "keep one of them", at_key=True)
 
 
 def _unknown_gpus(document: Document) -> Iterator[Mistake]:
