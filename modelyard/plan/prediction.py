@@ -42,10 +42,10 @@ def predict(
             return predicted, ()
         return predicted, (refused(name, _without_secrets(answer.refusal, applied), new=live is None),)
     after = settled(answered, live)
-    if not _differences(schema, offline.object, after):
+    if not differences(offline.object, after, schema):
         return Prediction(after, answer.claims), ()
     # Findings end up in files and comments, so they must contain no secrets.
-    asked, different = hidden(applied), _differences(schema, hidden(offline.object), hidden(after))
+    asked, different = hidden(applied), differences(hidden(offline.object), hidden(after), schema)
     return Prediction(after, answer.claims), tuple(_unforeseen(name, schema, live is None, asked, different))
 
 
@@ -160,10 +160,11 @@ def _claims(offline: merge.ServerSide) -> tuple[Claim, ...]:
     )
 
 
-def _differences(schema: merge.Type, offline: dict[str, Any], after: dict[str, Any]) -> list[merge.Change]:
+def differences(before: dict[str, Any] | None, after: dict[str, Any] | None, schema: merge.Type) -> list[merge.Change]:
+    """The changes from one object to another, without the status and the owners of fields."""
     return [
         change
-        for change in merge.diff(offline, after, schema)
+        for change in merge.diff(before, after, schema)
         if change.path[:1] != ("status",) and change.path[:2] != ("metadata", "managedFields")
     ]
 
