@@ -46,15 +46,10 @@ def outdated(
         asked = target.applied.reveal()
         different = [*_values(was, now, asked, schema), *_owners(was, now, asked, schema)]
         if different:
-            number = f"{plural(len(different), 'thing')}"
-            yield _finding(
-                stack,
-                f"{target.name} differs from the recorded platform in {number} that a plan reads",
-                target.name,
-                different,
-            )
-    nodes = [*_nodes(recorded.nodes, live.nodes)]
-    if nodes:
+            number = plural(len(different), "thing")
+            summary = f"{target.name} differs from the recorded platform in {number} that a plan reads"
+            yield _finding(stack, summary, target.name, different)
+    if nodes := [*_nodes(recorded.nodes, live.nodes)]:
         yield _finding(stack, "the nodes differ from the recorded nodes", "", nodes)
 
 

@@ -42,7 +42,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
     ask = None if start.ask is None else _where_there(start.ask, state)
     objects = planned_objects(part, library, state, chosen, {}, found, ask, partial(_foreign, remote))
     found += check_deleted(part.stack, objects.let_go)
-    findings.extend(_named(finding, remote) for finding in found)
+    findings.extend(on_cluster(finding, remote.name) if finding.target else finding for finding in found)
     ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)
     return Plan(
         stack=stack.name,
@@ -78,10 +78,6 @@ def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:
             # Deleting a namespace deletes everything in it.
             why = "is deleted with all its jobs" if target.key[:2] == NAMESPACE else "is deleted"
         yield Step(target.name, "normal", why)
-
-
-def _named(finding: Finding, remote: RemoteCluster) -> Finding:
-    return on_cluster(finding, remote.name) if finding.target else finding
 
 
 def _foreign(remote: RemoteCluster, target: str, _live: Mapping[str, Any], _managed: bool) -> Finding:

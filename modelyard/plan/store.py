@@ -37,10 +37,7 @@ def canonical(value: Any) -> str:
 def starting_state(plan: Plan) -> dict[str, str | None]:
     """SHA-256 of what a plan reads of each target, by ``kind/namespace/name``; None if the object does not exist."""
     read = {"/".join(target.key[1:]): relevant(target, target.before.reveal()) for target in plan.targets}
-    return {
-        name: None if body is None else hashlib.sha256(canonical(body).encode()).hexdigest()
-        for name, body in read.items()
-    }
+    return {name: None if body is None else _digest(body) for name, body in read.items()}
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -57,7 +54,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "namespace": plan.namespace,
         "cluster": {"source": plan.source, "identity": plan.cluster, "version": plan.kubernetes},
         "targets": [_target_to_json(target) for target in plan.targets],
-        "steps": [dict(step._asdict()) for step in plan.steps],
+        "steps": [step._asdict() for step in plan.steps],
         "drains": [hidden(drain_to_json(drain)) for drain in plan.drains],
         "findings": [finding_to_json(finding) for finding in plan.findings],
         "summary": {
@@ -86,9 +83,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 def seal(document: Mapping[str, Any]) -> str:
     """SHA-256 of a plan document without its key ``sha256``."""
-    return hashlib.sha256(
-        canonical({key: value for key, value in document.items() if key != "sha256"}).encode()
-    ).hexdigest()
+    return _digest({key: value for key, value in document.items() if key != "sha256"})
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _target_to_json(target: TargetPlan) -> dict[str, Any]:
         "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
         "gpus": {"before": target.gpus[0], "after": target.gpus[1]},
         "changes": [_change_to_json(change) for change in target.changes],
-        "conflicts": [dict(claim._asdict()) for claim in target.conflicts],
+        "conflicts": [claim._asdict() for claim in target.conflicts],
         "applied": hidden(target.applied),
         "before": hidden(target.before),
         "after": hidden(target.after) if target.action != "delete" else None,
