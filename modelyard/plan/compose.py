@@ -94,12 +94,10 @@ def compose(
             continue
         patches.append(patch.id)
         phase = first_phase((phase, document.phase))
-    origins = {path: name for path, (name, value) in asked.items() if value is not None}
-    unowned = frozenset(path for path, (_, value) in asked.items() if value is None)
     composed = Composed(
         body=body,
-        origins=origins,
-        unowned=unowned,
+        origins={path: name for path, (name, value) in asked.items() if value is not None},
+        unowned=frozenset(path for path, (_, value) in asked.items() if value is None),
         patches=tuple(dict.fromkeys(patches)),
         phase=phase,
         fits=fits,

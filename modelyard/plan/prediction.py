@@ -40,7 +40,8 @@ def predict(
     if answered is None:
         if answer.refusal is None:
             return predicted, ()
-        return predicted, (refused(name, _without_secrets(answer.refusal, applied), new=live is None),)
+        message = hidden_words(answer.refusal.message, applied)
+        return predicted, (refused(name, answer.refusal._replace(message=message), new=live is None),)
     after = settled(answered, live)
     if not differences(offline.object, after, schema):
         return Prediction(after, answer.claims), ()
@@ -52,8 +53,8 @@ def predict(
 def settled(answered: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
     """The answer to a dry run without the parts that differ on every request.
 
-    Versions, the status and identity stay as they are in ``live`` (None for a new object), an
-    entry of managedFields that this request would rewrite has no time, and a new Service has no address.
+    Versions, the status and identity stay as they are in ``live`` (None for a new object), an entry of managedFields
+    that this request would rewrite has no time, and a new Service has no address.
     """
     old = {} if live is None else live.get("metadata") or {}
     metadata = dict(answered.get("metadata") or {})
@@ -88,10 +89,6 @@ def _unassigned(new: dict[str, Any]) -> dict[str, Any]:
 
 
 _DRAWN = {("v1", "Service"): frozenset({"clusterIP", "clusterIPs", "healthCheckNodePort"})}
-
-
-def _without_secrets(refusal: Refusal, applied: dict[str, Any]) -> Refusal:
-    return refusal._replace(message=hidden_words(refusal.message, applied))
 
 
 def refused(name: str, refusal: Refusal, *, new: bool = False) -> Finding:

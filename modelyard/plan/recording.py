@@ -91,12 +91,9 @@ def _finding(stack: Stack, summary: str, target: str, different: list[str] | Non
 
 
 def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:
-    """The findings about readable files of a recorded cluster whose objects do not fit their kinds.
+    """The findings about readable files of the recorded cluster ``name`` whose objects do not fit their kinds.
 
-    Args:
-        root: the project's folder.
-        name: name of the recorded cluster.
-        schema: the schema of its Kubernetes version.
+    ``schema`` is that of its Kubernetes version.
     """
     stack = stack_of_recorded(name)
     for path in recorded_files(recorded_folder(root, name)):

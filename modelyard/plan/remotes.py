@@ -118,11 +118,8 @@ def dropped_remotes(
 ) -> dict[str, tuple[str, ...]]:
     """The remote clusters that the stack dropped, with the names of its objects there.
 
-    At the end of a run, the engine deletes objects that are in no plan.
-
-    Args:
-        clusters: what the engine's state has in each cluster.
-        planned: names of the remote clusters in the stack file, reachable or not.
+    At the end of a run, the engine deletes objects that are in no plan. ``clusters`` are those in the engine's state;
+    ``planned`` are the names of those in the stack file, reachable or not.
     """
     held = {
         name: tuple(sorted(key.name for key, one in clusters[name].items() if one.managed))

@@ -116,15 +116,7 @@ def trace(
 
     A parameter decides a field if another value for it makes the patch render another value there. This works
     for any template, with conditions and arithmetic, without help from the patch's author. Anything that looks like a
-    secret is hidden, as in plans.
-
-    Args:
-        target: a target of a plan.
-        path: the path of one of its fields.
-        schema: the schema of its kind.
-        stack: the stack of the plan.
-        chosen: the stack's patches.
-        renderings: the renderings of ``chosen``, if you trace more than one field.
+    secret is hidden, as in plans. Pass ``renderings`` of ``chosen``, the stack's patches, to trace more than one field.
     """
     known = Renderings() if renderings is None else renderings
     settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
@@ -146,10 +138,7 @@ def trace(
 def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
     """The line of a field in a :class:`Setting`'s file, template or base; 0 if the field is not written literally.
 
-    Args:
-        file: the file of the setting.
-        path: the path of the field.
-        chosen: the stack's patches.
+    ``chosen`` are the stack's patches.
     """
     for one in chosen:
         for text, name in ((one.patch.template, TEMPLATE), (one.patch.base or "", BASE)):
@@ -218,13 +207,11 @@ def _value_at(body: dict[str, Any] | None, path: Path, schema: merge.Type) -> An
     """The value of a field or of the atomic field around it."""
     if body is None:
         return merge.ABSENT
-    for change in merge.diff(None, body, schema):
-        if path[: len(change.path)] == change.path:
-            return change.after
-    below = {
-        str(change.path): change.after for change in merge.diff(None, body, schema) if change.path[: len(path)] == path
-    }
-    return below or merge.ABSENT
+    leaves = merge.diff(None, body, schema)
+    for leaf in leaves:
+        if path[: len(leaf.path)] == leaf.path:
+            return leaf.after
+    return {str(leaf.path): leaf.after for leaf in leaves if leaf.path[: len(path)] == path} or merge.ABSENT
 
 
 def _another(value: Any) -> Any:

@@ -47,8 +47,8 @@ def check_placement(
     targets: Iterable[TargetPlan],
     workloads: Mapping[str, tuple[Workload, ...]],
     room: Room,
-    growth: Collection[Node] = (),
-    most: Mapping[str, int] | None = None,
+    growth: Collection[Node],
+    most: Mapping[str, int],
 ) -> Iterator[Finding]:
     """Findings about the pods of every target.
 
@@ -77,7 +77,7 @@ def check_placement(
             workload = next((one for one in workloads.get(target.name, ()) if one.place == place), None)
             trains = workload is not None and workload.role in WORKER_ROLES
             rivals = backends if trains else (target.name,)
-            yield from _room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most or {})
+            yield from _room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most)
             yield from _surge(target, pods, room)
             if workload is not None:
                 yield from _strays(target, workload, pods, room)

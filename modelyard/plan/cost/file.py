@@ -38,12 +38,7 @@ def schema_text() -> str:
 def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
     """The prices of a file, with all findings about it; no prices if a finding is an error.
 
-    An unreadable file is also a finding: nothing is raised.
-
-    Args:
-        root: the project's folder.
-        shown: the path of the file, relative to that folder.
-        stack: the stack whose key ``prices`` names the file.
+    An unreadable file is also a finding: nothing is raised. ``shown`` is its path from ``root``, the project's folder.
     """
     try:
         content = read_file(root / shown, limit=MAX_YAML_BYTES, within=root)
@@ -60,10 +55,7 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
 def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loaded:
     """The prices from a file's content, with all findings about it; no prices if a finding is an error.
 
-    Args:
-        content: the bytes of the file.
-        shown: the file's path in findings.
-        own: the GPUs that the file's project defines.
+    ``shown`` is the file's path in findings, and ``own`` are the GPUs that its project defines.
     """
     with using(own):
         return _loaded(content, shown)
@@ -178,12 +170,11 @@ def _members(gpu: str) -> tuple[str, ...]:
 def _price(unit: Any, named: str, document: Document, path: Path, item: Mapping[str, Any]) -> Price:
     amount = item[str(path[-1])]
     text = document.texts.get(path, "")
-    # 14.69 as written, not the nearest binary number. Hexadecimal text is no decimal; its value is exact.
-    usd = Fraction(text if text and text[:2] not in ("0x", "0o") else amount)
     return Price(
         unit=unit,
         name=named,
-        usd=usd,
+        # 14.69 as written, not the nearest binary number. Hexadecimal text is no decimal; its value is exact.
+        usd=Fraction(text if text and text[:2] not in ("0x", "0o") else amount),
         region=item.get("region", ""),
         date=item["date"],
         source=item["source"],

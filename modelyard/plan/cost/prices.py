@@ -121,11 +121,9 @@ class GpuPrice(NamedTuple):
 def gpu_prices(table: Iterable[Instance] | None = None) -> Mapping[str, GpuPrice]:
     """List prices by the GPU's id; a GPU that no cloud lists with a price is left out.
 
-    A machine counts if it has a known number of whole GPUs. Fractions of a GPU, and prices of a GPU
-    without its machine, are left out. Regions and days differ by cloud; each price shows its own.
-
-    Args:
-        table: machine types, the built-in table unless given.
+    A machine counts if it has a known number of whole GPUs. Fractions of a GPU, and prices of a GPU without its
+    machine, are left out. Regions and days differ by cloud; each price shows its own. The built-in table is used unless
+    another is given.
     """
     found: dict[str, list[tuple[Fraction, Instance, Price]]] = {}
     for row in instances() if table is None else table:

@@ -38,12 +38,8 @@ _FREE = Money(Fraction(0), Fraction(0))
 def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
     """The plan with its cost in all of its clusters.
 
-    A stack that could not be planned, or whose price file has errors, is returned unchanged.
-
-    Args:
-        root: the project's folder, which holds price files.
-        planned: the result of ``plan_recorded`` or ``plan_live``.
-        earlier: the earlier prices, if they change with the plan.
+    A stack that could not be planned, or whose price file has errors, is returned unchanged. ``earlier`` are the
+    earlier prices, if they change with the plan.
     """
     if planned.stack is None or planned.plan is None or planned.state is None:
         return planned
@@ -175,11 +171,8 @@ _ZERO = Fraction(0)
 def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Prices | None = None) -> StackCost:
     """What the targets of a plan cost in the plan's own cluster, before and after the plan, and the difference.
 
-    Args:
-        plan: the changes; remote clusters have separate plans.
-        state: the starting state of the plan; pods may run on its nodes.
-        prices: the project's own prices, which override list prices.
-        earlier: the project's earlier prices, if they change with the plan.
+    Pods may run on the nodes of ``state``, the starting state. ``prices`` are the project's own, which override list
+    prices, and ``earlier`` its earlier ones, if they change with the plan.
     """
     before = prices if earlier is None else earlier
     limits = {
@@ -405,11 +398,11 @@ def _by_gpu(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price
     """What a pod costs by its requested GPUs while there is no node, as in a node pool scaled to zero."""
     if not prices.gpus or not pods.gpus:
         return {}, {}
-    gpus = {gpu.id: prices.gpus.get(gpu.id) for gpu in map(resolve, _products(pods)) if gpu is not None}
-    used = {price: None for price in gpus.values() if price is not None}
-    if None in gpus.values():
+    gpus = [gpu.id for gpu in map(resolve, _products(pods)) if gpu is not None]
+    if not all(gpu in prices.gpus for gpu in gpus):
         return {}, {}
-    return {gpu: price.usd * pods.gpus for gpu, price in gpus.items() if price is not None}, used
+    known = {gpu: prices.gpus[gpu] for gpu in gpus}
+    return {gpu: price.usd * pods.gpus for gpu, price in known.items()}, dict.fromkeys(known.values())
 
 
 def _products(pods: Pods) -> Iterator[str]:
