@@ -107,11 +107,7 @@ def prepare(
     if wrong or not composed.fits:
         return None, problems
     live = state.objects.reveal().get(key)
-    hindrances = _hindrances(wish, live, state, foreign)
-    if live is not None and base is None:
-        groups = {one.group: one.role for one in wish.workloads if one.group}
-        hindrances = (*hindrances, *missing_items(composed, live, key.name, groups))
-    if hindrances:
+    if hindrances := tuple(_hindrances(wish, composed, live, state, foreign)):
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
@@ -321,14 +317,21 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
 
 
 def _hindrances(
-    wish: ObjectRequest, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
-) -> tuple[Finding, ...]:
+    wish: ObjectRequest, composed: Composed, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
+) -> Iterator[Finding]:
     """Why the object cannot be planned at all."""
-    if live is None:
-        return () if wish.base is not None else (missing_target(wish.key, wish.workloads, wish.parts, state),)
-    missing = () if wish.base is not None else tuple(missing_containers(wish.key, wish.workloads, wish.parts, live))
     owned = wish.base is not None
-    return (*missing, foreign(wish.key.name, live, owned)) if other_mode(live, owned) else missing
+    if live is None:
+        if not owned:
+            yield missing_target(wish.key, wish.workloads, wish.parts, state)
+        return
+    if not owned:
+        yield from missing_containers(wish.key, wish.workloads, wish.parts, live)
+    if other_mode(live, owned):
+        yield foreign(wish.key.name, live, owned)
+    if not owned:
+        groups = {one.group: one.role for one in wish.workloads if one.group}
+        yield from missing_items(composed, live, wish.key.name, groups)
 
 
 def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
