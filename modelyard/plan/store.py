@@ -334,7 +334,6 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
                 yield f"{target.name} would become different from what was approved"
 
 
-# Converts a drain of a plan to and from plain JSON values.
 _KINDS: dict[str, type[Source]] = {
     "dashboard": Dashboard,
     "headService": HeadService,

@@ -54,13 +54,10 @@ class Renderings:
         self._bodies: dict[tuple[str, str, str | None], Mapping[_Name, dict[str, Any]]] = {}
         self._shown: dict[tuple[str, str], Any] = {}
 
-    def of(self, selected: Selected, file: str, other: str | None = None) -> "Mapping[_Name, dict[str, Any]]":
+    def of(self, selected: Selected, file: str, other: str | None = None) -> Mapping[_Name, dict[str, Any]]:
         """A patch's output, by target for its template, or by API version, kind and name for its base.
 
-        Args:
-            selected: the patch.
-            file: ``TEMPLATE`` or ``BASE``.
-            other: the parameter to give another value; None: none.
+        ``file`` is ``TEMPLATE`` or ``BASE``; ``other`` is the parameter to give another value, if any.
         """
         key = (selected.patch.id, file, other)
         if key not in self._bodies:

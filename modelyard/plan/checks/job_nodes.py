@@ -135,10 +135,8 @@ class Kinds:
         """The groups of a flavor's nodes, or all groups, each with the reason why it can never hold the workers; empty
         if it can.
 
-        Args:
-            ask: the request of the run.
-            flavor: the flavor whose tolerations the workers also have.
-            growth: whether to return the nodes that may be added, one in each group, without the existing nodes.
+        The workers also have the flavor's tolerations. With ``growth``, the groups are the nodes that may be added, one
+        in each group, without the existing nodes.
         """
         name = None if flavor is None else flavor.name
         key = (name, growth, bool(ask.gpus), ask.selector, ask.products)
@@ -171,10 +169,7 @@ class Kinds:
 def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
     """Why no nodes, even when empty, hold everything that a run starts at once; None if some do, or may be added.
 
-    Args:
-        ask: the request of the run.
-        kinds: the nodes.
-        theirs: the flavors from which the run's team has such GPUs; None if no team queues the run.
+    ``theirs`` are the flavors from which the run's team has such GPUs; None if no team queues the run.
     """
     found = _unplaced(ask, kinds, theirs)
     if found is not None or ask.head is None:

@@ -52,12 +52,8 @@ def check_placement(
 ) -> Iterator[Finding]:
     """Findings about the pods of every target.
 
-    Args:
-        targets: the plan's targets.
-        workloads: by name of their object.
-        room: the nodes, and what runs on them.
-        growth: the nodes of node pools, one of each kind.
-        most: the GPU limit of each node pool, by its name.
+    ``workloads`` are by name of their object. ``growth`` are the nodes of node pools, one of each kind, and ``most``
+    are the GPU limits of the pools, by their names.
     """
     targets = tuple(targets)
     limits = bounds(targets)

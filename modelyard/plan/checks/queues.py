@@ -96,11 +96,8 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
 def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Finding]:
     """The findings about queues that an apply deletes while they have jobs; only a live plan knows of jobs.
 
-    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it.
-
-    Args:
-        stack: the stack as seen by the queues' cluster.
-        leaving: the objects that the stack no longer asks for in that cluster.
+    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it. ``leaving``
+    are the objects that the stack no longer asks for in its cluster.
     """
     where = f" --remote {stack.remote}" if stack.remote else ""
     for target in leaving:

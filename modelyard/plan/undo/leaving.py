@@ -71,16 +71,10 @@ def leaving(
     namespace: str,
     stack: str,
 ) -> Iterator[Leaving]:
-    """The objects that the stack no longer asks for.
+    """The objects that the stack no longer asks for: those other than ``wanted``.
 
-    Args:
-        wanted: the objects that the stack asks for.
-        state: the starting state.
-        schemas: the schemas of the stack's Kubernetes version.
-        library: the project's patches, which show the object's workload.
-        workloads: by name of their object, training workers first.
-        namespace: the stack's namespace.
-        stack: the stack's full name.
+    ``stack`` is the stack's full name, and ``namespace`` its namespace. The patches in ``library`` show an object's
+    workload; ``workloads`` are by name of their object, training workers first.
 
     Raises:
         LookupError: the schemas do not have the kind of such an object.
