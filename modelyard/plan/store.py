@@ -220,9 +220,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         source=cluster["source"],
         cluster=cluster["identity"],
         kubernetes=cluster["version"],
-        targets=tuple(
-            _target(target, document["namespace"])._replace(cluster=remote) for target in document["targets"]
-        ),
+        targets=tuple(_target(target, document["namespace"], remote) for target in document["targets"]),
         steps=tuple(Step(**step) for step in document["steps"]),
         findings=tuple(
             Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]
@@ -244,7 +242,7 @@ def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
     return cost_from_json(value)
 
 
-def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
+def _target(value: Mapping[str, Any], namespace: str, cluster: str) -> TargetPlan:
     leaves = value["action"] in ("restore", "delete")
     return TargetPlan(
         key=ObjectKey(value["apiVersion"], value["kind"], value["namespace"], value["name"]),
@@ -273,6 +271,7 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
         role=value["role"],
         conflicts=tuple(Claim(**claim) for claim in value["conflicts"]),
         in_earlier_namespace=leaves and value["namespace"] != namespace,
+        cluster=cluster,
         hands_over=value["handsOver"],
     )
 
@@ -283,13 +282,13 @@ def _body(value: dict[str, Any] | None) -> dict[str, Any] | None:
     Raises:
         AttributeError, TypeError: it does not have that outline.
     """
-    metadata = (value or {}).get("metadata") or {}
-    template = ((value or {}).get("spec") or {}).get("template") or {}
-    pod = template.get("spec") or {}
+    body = value or {}
+    metadata = body.get("metadata") or {}
+    pod = ((body.get("spec") or {}).get("template") or {}).get("spec") or {}
     for part in (metadata.get("labels"), metadata.get("annotations"), pod):
         if part and not isinstance(part, dict):
             raise TypeError("a part of an object")
-    if not isinstance((value or {}).get("kind", ""), str) or not isinstance(pod.get("containers") or [], list):
+    if not isinstance(body.get("kind", ""), str) or not isinstance(pod.get("containers") or [], list):
         raise TypeError("a part of an object")
     return value
 

@@ -250,9 +250,7 @@ def _range(least: int | None, most: int | None) -> Count | None:
 def _count_before(body: dict[str, Any] | None, place: merge.Path, limit: Count | None) -> Count | None:
     if body is None:
         return _NOBODY
-    if limit is not None:
-        return limit
-    return _count(body, place, wakes(body))
+    return _count(body, place, wakes(body)) if limit is None else limit
 
 
 def _count_after(target: TargetPlan, place: merge.Path, limit: Count | None) -> Count | None:
