@@ -62,7 +62,7 @@ def run(args: Namespace) -> Exit:
     schema = kind_of(target, chosen, stack.config.kubernetes_version)
     path, fields = _named(args.field, target, schema, _part(stack, target, args.target))
     known = Renderings()
-    traced = [trace(target, field, schema, stack, chosen, bases=True, renderings=known) for field in fields]
+    traced = [trace(target, field, schema, stack, chosen, renderings=known) for field in fields]
     if args.json:
         from modelyard.report.json import json_text
 

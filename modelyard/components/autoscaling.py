@@ -51,4 +51,4 @@ def autoscaled(plan: Plan) -> dict[str, str]:
     found = {target.name: target.after.reveal()["metadata"].get("annotations") or {} for target in plan.asked}
     key = "autoscaling/max_replicas"
     said = {name: annotations[key] for name, annotations in found.items() if key in annotations}
-    return said | {name: str(most) for name, (_, most) in bounds(plan.asked).items() if most is not None}
+    return said | {name: str(most) for name, most in bounds(plan.asked).items() if most is not None}

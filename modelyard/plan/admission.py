@@ -16,22 +16,13 @@ from modelyard.workloads.sizing import sized
 
 
 def admitted(stack: Stack, made: Submission, names: Collection[str], today: date) -> Submission:
-    """The submission, or findings in its place if no quota can ever hold its run. Checks the home cluster only.
-
-    For the other arguments, see :func:`never_admitted`.
-    """
+    """The submission, or findings in its place if no quota can ever hold its run. Checks the home cluster only."""
     never = never_admitted(stack, names, today) if made.objects and not made.remote else ()
     return made._replace(objects=Confidential(()), findings=(*made.findings, *never)) if never else made
 
 
 def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[Finding, ...]:
-    """The errors about runs of jobs that would wait for quota forever. Does not check nodes.
-
-    Args:
-        stack: the stack of the jobs.
-        names: the jobs to run.
-        today: the day for which waivers are checked.
-    """
+    """The errors about runs of these jobs that would wait for quota forever. Does not check nodes."""
     config = stack.config
     on = {job.resource for job in config.jobs if job.name in names}
     mine = {f"jobs[{index}]" for index, job in enumerate(config.jobs) if job.name in names}
@@ -43,18 +34,10 @@ def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[F
 
 
 def never_placed(stack: Stack, names: Collection[str], nodes: Iterable[Node], today: date) -> tuple[Finding, ...]:
-    """The warnings about runs of jobs that no nodes could ever hold; none without known nodes.
-
-    Args:
-        stack: the stack of the jobs.
-        names: the jobs to run.
-        nodes: the nodes of the cluster.
-        today: the day for which waivers are checked.
-    """
+    """The warnings about runs of these jobs that no nodes could ever hold; none without known nodes."""
     config = stack.config
     # Only jobs with a command are checked.
     jobs = tuple(job if job.name in names else job._replace(command=()) for job in config.jobs)
     asked = config._replace(jobs=jobs)
     found = check_job_nodes(stack._replace(config=asked), sized(asked), nodes, possible_nodes(config.node_pools))
-    judged = waive(found, stack, today)[0]
-    return tuple(one for one in judged if not one.waived)
+    return tuple(one for one in waive(found, stack, today)[0] if not one.waived)

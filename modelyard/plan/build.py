@@ -284,7 +284,7 @@ def object_findings(
 def _replicas_setter(target: TargetPlan, stack: Stack, chosen: tuple[Selected, ...]) -> str:
     """The patch that sets the replicas of a target; empty if unknown."""
     schema = kind_of(target, chosen, stack.config.kubernetes_version)
-    settings = trace(target, merge.Path(("spec", "replicas")), schema, stack, chosen, bases=True).settings
+    settings = trace(target, merge.Path(("spec", "replicas")), schema, stack, chosen).settings
     return settings[-1].patch if settings else ""
 
 

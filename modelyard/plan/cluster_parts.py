@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
+from modelyard.kube.state import ObjectKey, key_of
 from modelyard.stack.config import Path, Platform, Stack
-from modelyard.workloads import Facts, every_workload, present, sized_resources, stack_facts
+from modelyard.workloads import Facts, Workload, every_workload, present, sized_resources, stack_facts
 from modelyard.workloads.facts.fact import tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clusters
 
 if TYPE_CHECKING:
-    from modelyard.workloads import Workload
     from modelyard.workloads.sizing import Sized
-
-from modelyard.kube.state import ObjectKey, key_of
 
 
 class ClusterPart(NamedTuple):
@@ -32,7 +30,7 @@ class ClusterPart(NamedTuple):
     """The path in the stack file of the cluster's namespace and other settings."""
     sizes: "tuple[Sized, ...]" = ()
     """The stack's resources with their jobs, in the home cluster."""
-    workloads: "tuple[Workload, ...]" = ()
+    workloads: tuple[Workload, ...] = ()
     """The platform's workloads, in the home cluster."""
     lacking: frozenset[str] = frozenset()
     """The names of objects that the platform does not have (``platform.without``)."""

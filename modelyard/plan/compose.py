@@ -15,6 +15,7 @@ from modelyard.kube.merge.path import ROOT
 from modelyard.kube.state import ObjectKey
 from modelyard.patterns import regex
 from modelyard.plan.secrets import hidden_change
+from modelyard.plan.undo.ledger import replaced
 from modelyard.stack.words import plural
 
 _PHASE_RANK: dict[Phase, int] = {"route": 0, "up": 1, "down": 2, "normal": 3}
@@ -64,29 +65,16 @@ def compose(
     named = {patch.id: patch for patch, _ in parts}
     schema, items, findings = _with_items(parts, schema, target)
     for patch, document in parts:
-        given = document.body.reveal()
-        found = tuple(_directives(given, ""))
-        for where, directive in found:
-            findings.append(
-                Finding(
-                    "PAT015",
-                    Severity.ERROR,
-                    f"patch {patch.id} uses {directive} at {where or 'the top'}, which server-side apply cannot send",
-                    target=target,
-                    field=where,
-                    file=f"{patch.file}/patch.yaml.j2",
-                    remedy="write the value that the field should have, or drop the field from the patch",
-                )
-            )
-        wrong = [] if found else misfits(patch, TEMPLATE, given, schema, target)
-        findings += wrong
-        fits = fits and not wrong
-        if found or wrong:
+        whole = document.body.reveal()
+        if unsent := [_unsent(patch, target, *found) for found in _directives(whole, "")]:
+            findings += unsent
             continue
-        whole = given
+        if wrong := misfits(patch, TEMPLATE, whole, schema, target):
+            findings += wrong
+            fits = False
+            continue
         changes = merge.diff(None, whole, schema)
-        if any(change.after is None for change in changes):
-            given = _without_nulls(whole)
+        given = _without_nulls(whole) if any(change.after is None for change in changes) else whole
         for change in changes:
             earlier, wanted = asked.get(change.path, (patch.id, change.after))
             if wanted != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
@@ -96,20 +84,20 @@ def compose(
                 if wanted is not None and change.after is None:
                     # Only with its null does the merge take out what the earlier patch gave.
                     given = whole
+        # Below items, lists merge as the API server merges them.
+        merged = merge.overlaid if whole is given and items else merge.strategic
         try:
-            body = _merged(body, given, schema, whole is given and bool(items)) if body else given
+            body = merged(body, given, schema) if body else given
         except merge.MergeError as error:
             findings += unfit(patch, TEMPLATE, whole, error.errors, target)
             fits = False
             continue
         patches.append(patch.id)
         phase = first_phase((phase, document.phase))
-    origins = {path: name for path, (name, value) in asked.items() if value is not None}
-    unowned = frozenset(path for path, (_, value) in asked.items() if value is None)
     composed = Composed(
         body=body,
-        origins=origins,
-        unowned=unowned,
+        origins={path: name for path, (name, value) in asked.items() if value is not None},
+        unowned=frozenset(path for path, (_, value) in asked.items() if value is None),
         patches=tuple(dict.fromkeys(patches)),
         phase=phase,
         fits=fits,
@@ -117,6 +105,18 @@ def compose(
         items=items,
     )
     return composed, tuple(findings)
+
+
+def _unsent(patch: PatchVersion, target: str, where: str, directive: str) -> Finding:
+    return Finding(
+        "PAT015",
+        Severity.ERROR,
+        f"patch {patch.id} uses {directive} at {where or 'the top'}, which server-side apply cannot send",
+        target=target,
+        field=where,
+        file=f"{patch.file}/{TEMPLATE}",
+        remedy="write the value that the field should have, or drop the field from the patch",
+    )
 
 
 def _with_items(
@@ -151,11 +151,6 @@ def _with_items(
     return schema, items, findings
 
 
-def _merged(body: dict[str, Any], given: dict[str, Any], schema: merge.Type, by_item: bool) -> dict[str, Any]:
-    """Two partial objects as one. Below items, lists merge as the API server merges them."""
-    return merge.overlaid(body, given, schema) if by_item else merge.strategic(body, given, schema)
-
-
 def as_spelled(composed: Composed, live: Mapping[str, Any]) -> Composed:
     """The request with amounts spelled as in the object where both mean the same.
 
@@ -167,7 +162,7 @@ def as_spelled(composed: Composed, live: Mapping[str, Any]) -> Composed:
             continue
         was, wanted = (merge.value_at(schema, one, path) for one in (live, body))
         if was != wanted and quantity.same(was, wanted):
-            body = _replaced(body, path, was)
+            body = replaced(body, path, was)
     return composed._replace(body=body)
 
 
@@ -185,9 +180,9 @@ def completed(composed: Composed, live: Mapping[str, Any]) -> Composed:
         order = {item.get(key): at for at, item in enumerate(have)}
         # The items of the object keep their order, whatever the order of the patches.
         items = sorted(items, key=lambda item: order.get(item.get(key), len(order)))
-        wanted = _replaced(body, path, items)
-        every = merge.overlaid(_replaced(body, path, have), wanted, composed.schema)
-        body = _replaced(body, path, _items(every, path, composed.schema))
+        wanted = replaced(body, path, items)
+        every = merge.overlaid(replaced(body, path, have), wanted, composed.schema)
+        body = replaced(body, path, _items(every, path, composed.schema))
     return composed._replace(body=body)
 
 
@@ -246,17 +241,6 @@ def _item_type(schema: merge.Type, path: Path) -> merge.Type:
     for name in map(str, path):
         schema = schema.child[name] or schema
     return schema.item
-
-
-def _replaced(body: Any, path: Path, value: Any) -> Any:
-    """The object with another value of the field at a path."""
-    if not path:
-        return value
-    step, rest = path[0], Path(path[1:])
-    if isinstance(step, merge.Key):
-        known = dict(step.fields).items()
-        return [_replaced(one, rest, value) if known <= one.items() else one for one in body]
-    return {**body, step: _replaced(body.get(step), rest, value)}
 
 
 def misfits(patch: PatchVersion, file: str, body: dict[str, Any], schema: merge.Type, target: str) -> list[Finding]:
@@ -323,7 +307,7 @@ def _clash(
         f"{earlier.id} and {patch.id} set {field} differently: {' and '.join(map(_words, shown))}",
         target=target,
         field=field,
-        file=f"{patch.file}/patch.yaml.j2",
+        file=f"{patch.file}/{TEMPLATE}",
         remedy=remedy,
     )
 

@@ -14,7 +14,7 @@ from modelyard.kube.merge import ABSENT, Owner, Path
 from modelyard.kube.state import ObjectKey, annotations_of
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.secrets import hidden_change, hidden_field
-from modelyard.plan.undo.ledger import Ledger, LedgerError, Part, at, has, ledger_of
+from modelyard.plan.undo.ledger import Part, at, has, known_ledger
 from modelyard.plan.values import TargetPlan
 
 FORMAT_VERSION = 1
@@ -117,10 +117,10 @@ def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeS
 
 def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schema: merge.Type) -> Iterator[FieldDrift]:
     reported: set[Path] = set()
-    ledger = _ledger(request)
+    ledger = known_ledger(request)
     for leaf in merge.diff(None, request, schema):
         if has(ledger.to_hand_over, leaf.path):
-            continue
+            continue  # Fields that the request only restored belong to their earlier owners.
         if leaf.path in ledger.lists:
             yield from _parts(key, leaf.path, ledger.lists[leaf.path], request, live)
             continue
@@ -148,14 +148,6 @@ def _parts(
         if value != part.given:
             was, is_now = hidden_change(key, part.path, part.given, value, (request, live))
             yield FieldDrift(part.path, was, is_now, holders)
-
-
-def _ledger(request: dict[str, Any]) -> Ledger:
-    """The ledger that a request carries. Fields that it only restored belong to their earlier owners."""
-    try:
-        return ledger_of(request)
-    except LedgerError:
-        return Ledger()
 
 
 def _gone(path: Path, live: dict[str, Any], schema: merge.Type) -> Path | None:

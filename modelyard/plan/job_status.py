@@ -8,7 +8,7 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
-from modelyard.probes import Busy, Drain, JobSourceError
+from modelyard.probes import Drain, JobSourceError
 from modelyard.probes.asking import ask
 from modelyard.stack import waive
 from modelyard.stack.config import Stack
@@ -35,12 +35,20 @@ def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
     return plan._replace(findings=(*plan.findings, *ordered(judged)))
 
 
-def _look(drain: Drain) -> Finding | None:
+def _look(drain: Drain) -> Finding:
     try:
         seen = ask(drain.source)
     except JobSourceError as error:
         return unanswerable(drain, error.summary, error.remedy or "plan again")
-    return _busy(drain, seen)
+    return Finding(
+        "RES107",
+        Severity.ADVICE,
+        f"{drain.name} has {seen} now",
+        target=drain.targets[0],
+        field=f"drain.{drain.backend}",
+        detail="; ".join(seen.jobs[:5]),
+        remedy="no action needed" if seen.idle else "no action needed: an apply waits",
+    )
 
 
 def _look_back(drain: Drain) -> Finding | None:
@@ -59,16 +67,4 @@ def _look_back(drain: Drain) -> Finding | None:
         field=f"drain.{drain.backend}",
         detail="; ".join((*seen.jobs[:5], "these jobs stay in its queue until you switch training back")),
         remedy=f"wait until {drain.name} has finished them, or submit them again to the other backend",
-    )
-
-
-def _busy(drain: Drain, seen: Busy) -> Finding:
-    return Finding(
-        "RES107",
-        Severity.ADVICE,
-        f"{drain.name} has {seen} now",
-        target=drain.targets[0],
-        field=f"drain.{drain.backend}",
-        detail="; ".join(seen.jobs[:5]),
-        remedy="no action needed: an apply waits" if not seen.idle else "no action needed",
     )

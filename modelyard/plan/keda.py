@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.kube.scheduling.pods import grace_of, replicas_of
 from modelyard.kube.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, ObjectKey, Scaler, annotations_of
-from modelyard.plan.autoscaling import scalers_of
+from modelyard.plan.autoscaling import scalers_of, wakes
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
 from modelyard.stack.durations import text
@@ -26,6 +26,11 @@ class Scaling(NamedTuple):
     """The Deployment; None where the plan does not have it."""
     most: tuple[int | None, int | None]
     """Pods that KEDA may run, before and after; None where KEDA does not scale the Deployment."""
+
+    @property
+    def least(self) -> tuple[int | None, int | None]:
+        """The fewest pods that KEDA may run, before and after; None where KEDA does not scale the Deployment."""
+        return _least(self.scaler.before.reveal()), _least(self.scaler.after.reveal() or None)
 
     @property
     def pauses(self) -> bool:
@@ -53,18 +58,9 @@ def scalings(targets: Iterable[TargetPlan]) -> dict[ObjectKey, Scaling]:
     return found
 
 
-def bounds(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | None]]:
-    """The most pods that KEDA may run of each Deployment of a plan, before and after, by name of the target."""
-    return {one.scaled.name: one.most for one in scalings(targets).values() if one.scaled is not None}
-
-
-def fewest(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | None]]:
-    """The fewest pods that KEDA may run of each Deployment of a plan, before and after, by name of the target."""
-    return {
-        one.scaled.name: (_least(one.scaler.before.reveal()), _least(one.scaler.after.reveal() or None))
-        for one in scalings(targets).values()
-        if one.scaled is not None
-    }
+def bounds(targets: Iterable[TargetPlan]) -> dict[str, int | None]:
+    """The most pods that KEDA may run of each Deployment after a plan, by name of the target."""
+    return {one.scaled.name: one.most[1] for one in scalings(targets).values() if one.scaled is not None}
 
 
 def _least(body: Mapping[str, Any] | None) -> int | None:
@@ -140,7 +136,7 @@ def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -
         for one in scalers_of(scaled, scalers)
         if scaler.key.name not in (one.name if one.kind == SCALED_OBJECT else one.made_by,)
     )
-    if str(annotations_of(scaled.after.reveal()).get("autoscaling/enabled", "")).lower() == "true":
+    if wakes(scaled.after.reveal()):
         names.append("the platform's autoscaler, by its annotations,")
     if names:
         verb = "scales" if len(names) == 1 else "scale"

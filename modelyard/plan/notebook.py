@@ -29,16 +29,9 @@ _PASSING: Final = "node.kubernetes.io/"
 def notebook_job(
     library: Library, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], today: date
 ) -> Submission:
-    """The Job to create, or the findings that show why there is none. There may be warnings next to a Job.
+    """The Job ``name`` to create, or the findings that show why there is none. There may be warnings next to a Job.
 
-    Args:
-        library: the project's patches.
-        stack: the stack with the flavors, sizes and image.
-        name: the name of the Job.
-        place: the paths of the notebook and its result.
-        chosen: the chosen nodes, GPUs and queue.
-        parameters: values for the notebook's cell ``parameters``.
-        today: the day for which waivers are checked.
+    ``parameters`` are values for the notebook's cell with this tag.
     """
     _, wrong = notebook_environment(stack)
     found = [*_image(stack), *wrong, *ordered(waive([*_gpu(stack, chosen), *_size(stack, chosen)], stack, today)[0])]
@@ -55,15 +48,9 @@ def check_notebook_room(
 
     If nodes of the right kind exist and none is large enough, the finding is a warning for a job, but an error here,
     because a user waits for the notebook. If none exist, an autoscaler may have removed them. A cordoned node, or a
-    node without free GPUs, is temporary.
+    node without free GPUs, is temporary. Only nodes that match :func:`labels_of` count.
 
-    Args:
-        stack: the stack with the quotas and node pools.
-        who: the notebook or function in findings.
-        chosen: the chosen nodes, GPUs and queue.
-        nodes: the nodes of the cluster; only those that match :func:`labels_of` count.
-        today: the day for which waivers are checked.
-        note: where the nodes come from, for the detail of a finding about them.
+    ``who`` names the notebook or function in findings; ``note`` says in their detail where the nodes come from.
     """
     config, part, team = stack.config, chosen.part, chosen.team
     resource = part.resource if part is not None else GPU_RESOURCE
@@ -91,7 +78,7 @@ def check_notebook_room(
     ]
     flavor = chosen.flavor if chosen.flavor.name else None
     growth = possible_nodes(config.node_pools)
-    found = check_pod_room(stack, ("notebooks",), who, ask, flavor, mine, growth, note)
+    found = check_pod_room(stack, who, ask, flavor, mine, growth, note)
     return tuple(one for one in ordered(waive(found, stack, today)[0]) if one.blocks)
 
 

@@ -1,6 +1,6 @@
 """Orders the changes of targets by free GPUs, so that no pod waits for a GPU that the other backend still holds."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
@@ -39,10 +39,8 @@ class Order(NamedTuple):
 class Switch(NamedTuple):
     """Training moves from one backend to the other."""
 
-    spare: bool
-    """Whether there are GPUs for both training backends at once."""
-    why: str
-    """If not, how many of the new pods fit."""
+    short: str
+    """How many of the new pods fit beside the old ones; empty if there are GPUs for both training backends at once."""
     wait: int
     """Seconds that running jobs on the old backend get to finish; 0 where nothing runs there."""
     drained: bool
@@ -73,7 +71,7 @@ def order(
     # budget, because it has the pods.
     ranked = sorted(others, key=lambda target: (target.action != "none", target.key.kind in WORKLOAD_KINDS))
     by_name = {target.name: target for target in ranked}
-    backends = {workload.deployment: workload for workload in workloads if workload.role in WORKER_ROLES}
+    backends = {workload.deployment for workload in workloads if workload.role in WORKER_ROLES}
     heads = [name for drain in drains for name in drain.targets if is_head(by_name[name].role)]
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
     last = sorted(
@@ -95,28 +93,24 @@ def order(
         by_name.keys() - {*ups, *downs, *routes, *heads, *last, *ahead},
         key=lambda name: (kind_rank(by_name[name]), name),
     )
-
-    spare = True
-    why = ""
-    for name in ups:
-        if name in backends and downs:
-            wanted = _new_pods(by_name[name])
-            up = by_name[name]
-            free = min(
-                room.holds(pods_of(up.after.reveal(), up.place), upto=wanted),
-                pods_within(up.after.reveal(), up.place, up.key.namespace, room.quotas),
-            )
-            if free < wanted:
-                spare, why = False, f"{free} of {wanted} new pods {'fits' if free == 1 else 'fit'} beside it"
+    short = ""
+    for up in (by_name[name] for name in ups if name in backends and downs):
+        wanted = _new_pods(up)
+        free = min(
+            room.holds(pods_of(up.after.reveal(), up.place), upto=wanted),
+            pods_within(up.after.reveal(), up.place, up.key.namespace, room.quotas),
+        )
+        if free < wanted:
+            short = f"{free} of {wanted} new pods {'fits' if free == 1 else 'fit'} beside it"
     switch = None
     if switches:
         waits = _longest_wait([by_name[name] for name in downs], drains, scaled)
-        switch = Switch(spare, why, *waits, _to_backend(by_name[name] for name in ups))
+        switch = Switch(short, *waits, _to_backend(by_name[name] for name in ups))
     sequence = (
         *ahead,
         *routes,
         *normal,
-        *_with_heads(ups + downs if spare else downs + ups, heads, drains),
+        *_with_heads(downs + ups if short else ups + downs, heads, drains),
         *last,
     )
     steps = tuple(_steps([*dropped, *(by_name[name] for name in sequence)], switch, drains, ahead, scaled))
@@ -305,7 +299,7 @@ def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
 
 def _why_route(switch: Switch) -> str:
     moved = f"new training requests go to {switch.to} from this step on"
-    if switch.spare or not switch.wait:
+    if not (switch.short and switch.wait):
         return f"{moved} and wait in its queue until its pods are up"
     longest = "the drain takes" if switch.drained else "running jobs get"
     until = f"until the old backend's GPUs are free; {longest} at most {in_words(switch.wait)}"
@@ -314,16 +308,14 @@ def _why_route(switch: Switch) -> str:
 
 def _why_up(target: TargetPlan, switch: Switch) -> str:
     if target.replicas[1] is None:
-        room = "" if switch.spare else ", as the old backend's GPUs become free"
+        room = ", as the old backend's GPUs become free" if switch.short else ""
         most = most_replicas(target.after.reveal())
         if most is None:
             return "KEDA sets the number of its pods"
         return f"the autoscaler may start up to {plural(most, 'pod')} here from this step on{room}"
-    return (
-        "starts beside the old backend: the nodes have GPUs for both"
-        if switch.spare
-        else "starts on the GPUs that are free by then"
-    )
+    if switch.short:
+        return "starts on the GPUs that are free by then"
+    return "starts beside the old backend: the nodes have GPUs for both"
 
 
 def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
@@ -339,10 +331,10 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
     if target.replicas[1] is None:
         keda = most_replicas(target.after.reveal()) is None
         return f"KEDA sets the number of its pods; {jobs}" if keda else f"the autoscaler stops its pods; {jobs}"
-    return f"scales down; {jobs}" if switch.spare else f"scales down first ({switch.why}); {jobs}"
+    return f"scales down first ({switch.short}); {jobs}" if switch.short else f"scales down; {jobs}"
 
 
-def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Mapping[str, Workload]) -> Iterator[Finding]:
+def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Set[str]) -> Iterator[Finding]:
     """Running GPU pods that this change stops before the longest job of their backend could end."""
     for target in targets:
         backend = backend_of(target.role)

@@ -40,20 +40,21 @@ def predict(
     if answered is None:
         if answer.refusal is None:
             return predicted, ()
-        return predicted, (refused(name, _without_secrets(answer.refusal, applied), new=live is None),)
+        message = hidden_words(answer.refusal.message, applied)
+        return predicted, (refused(name, answer.refusal._replace(message=message), new=live is None),)
     after = settled(answered, live)
-    if not _differences(schema, offline.object, after):
+    if not differences(offline.object, after, schema):
         return Prediction(after, answer.claims), ()
     # Findings end up in files and comments, so they must contain no secrets.
-    asked, different = hidden(applied), _differences(schema, hidden(offline.object), hidden(after))
+    asked, different = hidden(applied), differences(hidden(offline.object), hidden(after), schema)
     return Prediction(after, answer.claims), tuple(_unforeseen(name, schema, live is None, asked, different))
 
 
 def settled(answered: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
     """The answer to a dry run without the parts that differ on every request.
 
-    Versions, the status and identity stay as they are in ``live`` (None for a new object), an
-    entry of managedFields that this request would rewrite has no time, and a new Service has no address.
+    Versions, the status and identity stay as they are in ``live`` (None for a new object), an entry of managedFields
+    that this request would rewrite has no time, and a new Service has no address.
     """
     old = {} if live is None else live.get("metadata") or {}
     metadata = dict(answered.get("metadata") or {})
@@ -88,10 +89,6 @@ def _unassigned(new: dict[str, Any]) -> dict[str, Any]:
 
 
 _DRAWN = {("v1", "Service"): frozenset({"clusterIP", "clusterIPs", "healthCheckNodePort"})}
-
-
-def _without_secrets(refusal: Refusal, applied: dict[str, Any]) -> Refusal:
-    return refusal._replace(message=hidden_words(refusal.message, applied))
 
 
 def refused(name: str, refusal: Refusal, *, new: bool = False) -> Finding:
@@ -160,10 +157,11 @@ def _claims(offline: merge.ServerSide) -> tuple[Claim, ...]:
     )
 
 
-def _differences(schema: merge.Type, offline: dict[str, Any], after: dict[str, Any]) -> list[merge.Change]:
+def differences(before: dict[str, Any] | None, after: dict[str, Any] | None, schema: merge.Type) -> list[merge.Change]:
+    """The changes from one object to another, without the status and the owners of fields."""
     return [
         change
-        for change in merge.diff(offline, after, schema)
+        for change in merge.diff(before, after, schema)
         if change.path[:1] != ("status",) and change.path[:2] != ("metadata", "managedFields")
     ]
 

@@ -51,10 +51,6 @@ def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding
     """The findings about worker clusters that an apply drops while jobs may run there; only a live plan knows of jobs.
 
     A queue that the same plan deletes is deleted first, and exists until its jobs have ended.
-
-    Args:
-        stack: the stack of the plan.
-        targets: all targets of the plan.
     """
     before = {(one.key.kind, one.key.name): body for one in targets if _turn(one) and (body := one.before.reveal())}
     queues: dict[str, list[tuple[str, int]]] = {}

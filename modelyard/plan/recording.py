@@ -46,15 +46,10 @@ def outdated(
         asked = target.applied.reveal()
         different = [*_values(was, now, asked, schema), *_owners(was, now, asked, schema)]
         if different:
-            number = f"{plural(len(different), 'thing')}"
-            yield _finding(
-                stack,
-                f"{target.name} differs from the recorded platform in {number} that a plan reads",
-                target.name,
-                different,
-            )
-    nodes = [*_nodes(recorded.nodes, live.nodes)]
-    if nodes:
+            number = plural(len(different), "thing")
+            summary = f"{target.name} differs from the recorded platform in {number} that a plan reads"
+            yield _finding(stack, summary, target.name, different)
+    if nodes := [*_nodes(recorded.nodes, live.nodes)]:
         yield _finding(stack, "the nodes differ from the recorded nodes", "", nodes)
 
 
@@ -96,12 +91,9 @@ def _finding(stack: Stack, summary: str, target: str, different: list[str] | Non
 
 
 def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:
-    """The findings about readable files of a recorded cluster whose objects do not fit their kinds.
+    """The findings about readable files of the recorded cluster ``name`` whose objects do not fit their kinds.
 
-    Args:
-        root: the project's folder.
-        name: name of the recorded cluster.
-        schema: the schema of its Kubernetes version.
+    ``schema`` is that of its Kubernetes version.
     """
     stack = stack_of_recorded(name)
     for path in recorded_files(recorded_folder(root, name)):

@@ -30,11 +30,8 @@ def live_remotes(
 ) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
     """The starting states of a stack's remote clusters, with findings about reaching them.
 
-    Args:
-        stack: the stack of the remote clusters.
-        library: the project's patches.
-        own: the starting state of the home cluster; a remote cluster must be another one.
-        known: what the engine's state has in each cluster; None if it cannot be read.
+    ``own`` is the starting state of the home cluster: a remote cluster must be another one. ``known`` is what the
+    engine's state has in each cluster; None if it cannot be read.
 
     Raises:
         ClusterError: a remote cluster is unreachable.

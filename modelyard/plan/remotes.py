@@ -59,7 +59,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart) -> tuple[Pla
         inputs={one.patch.id: one.patch.sha256 for one in chosen},
         remote=remote.name,
     )
-    return plan, tuple(_named(finding, remote) for finding in found)
+    return plan, tuple(on_cluster(finding, remote.name) if finding.target else finding for finding in found)
 
 
 def _turn(target: TargetPlan) -> tuple[bool, int, str, str]:
@@ -77,10 +77,6 @@ def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:
             # Deleting a namespace deletes everything in it.
             why = "is deleted with all its jobs" if target.key[:2] == NAMESPACE else "is deleted"
         yield Step(target.name, "normal", why)
-
-
-def _named(finding: Finding, remote: RemoteCluster) -> Finding:
-    return on_cluster(finding, remote.name) if finding.target else finding
 
 
 def _foreign(remote: RemoteCluster, target: str, _live: Mapping[str, Any], _managed: bool) -> Finding:
@@ -121,11 +117,8 @@ def dropped_remotes(
 ) -> dict[str, tuple[str, ...]]:
     """The remote clusters that the stack dropped, with the names of its objects there.
 
-    At the end of a run, the engine deletes objects that are in no plan.
-
-    Args:
-        clusters: what the engine's state has in each cluster.
-        planned: names of the remote clusters in the stack file, reachable or not.
+    At the end of a run, the engine deletes objects that are in no plan. ``clusters`` are those in the engine's state;
+    ``planned`` are the names of those in the stack file, reachable or not.
     """
     held = {
         name: tuple(sorted(key.name for key, one in clusters[name].items() if one.managed))

@@ -17,14 +17,10 @@ _LONGEST: Final = 1024
 """Length of the longest such text."""
 
 
-def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any, body: Any = None) -> Any:
+def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any, body: Any) -> Any:
     """The value of one field of an object, hidden if it is a secret.
 
-    Args:
-        key: the object's key; None for what is no object yet.
-        path: the field's path.
-        value: the field's value.
-        body: the object, whose command decides which of its arguments are secrets.
+    ``key`` is None for what is no object yet. The command in ``body``, the object, decides which arguments are secrets.
     """
     if value is merge.ABSENT:
         return value
@@ -57,12 +53,7 @@ def hidden_change(
 ) -> tuple[Any, Any]:
     """Both values of a field, hidden; the later one shows whether it differs from the earlier one.
 
-    Args:
-        key: the object's key; None for what is no object yet.
-        path: the field's path.
-        before: the earlier value.
-        after: the later value.
-        bodies: the earlier and the later object.
+    ``bodies`` are the earlier and the later object; for the other arguments, see :func:`hidden_field`.
     """
     was = hidden_field(key, path, before, bodies[0])
     now = hidden_field(key, path, after, bodies[1])

@@ -37,10 +37,7 @@ def canonical(value: Any) -> str:
 def starting_state(plan: Plan) -> dict[str, str | None]:
     """SHA-256 of what a plan reads of each target, by ``kind/namespace/name``; None if the object does not exist."""
     read = {"/".join(target.key[1:]): relevant(target, target.before.reveal()) for target in plan.targets}
-    return {
-        name: None if body is None else hashlib.sha256(canonical(body).encode()).hexdigest()
-        for name, body in read.items()
-    }
+    return {name: None if body is None else _digest(body) for name, body in read.items()}
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -57,7 +54,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "namespace": plan.namespace,
         "cluster": {"source": plan.source, "identity": plan.cluster, "version": plan.kubernetes},
         "targets": [_target_to_json(target) for target in plan.targets],
-        "steps": [dict(step._asdict()) for step in plan.steps],
+        "steps": [step._asdict() for step in plan.steps],
         "drains": [hidden(drain_to_json(drain)) for drain in plan.drains],
         "findings": [finding_to_json(finding) for finding in plan.findings],
         "summary": {
@@ -86,9 +83,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 def seal(document: Mapping[str, Any]) -> str:
     """SHA-256 of a plan document without its key ``sha256``."""
-    return hashlib.sha256(
-        canonical({key: value for key, value in document.items() if key != "sha256"}).encode()
-    ).hexdigest()
+    return _digest({key: value for key, value in document.items() if key != "sha256"})
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _target_to_json(target: TargetPlan) -> dict[str, Any]:
         "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
         "gpus": {"before": target.gpus[0], "after": target.gpus[1]},
         "changes": [_change_to_json(change) for change in target.changes],
-        "conflicts": [dict(claim._asdict()) for claim in target.conflicts],
+        "conflicts": [claim._asdict() for claim in target.conflicts],
         "applied": hidden(target.applied),
         "before": hidden(target.before),
         "after": hidden(target.after) if target.action != "delete" else None,
@@ -221,9 +220,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         source=cluster["source"],
         cluster=cluster["identity"],
         kubernetes=cluster["version"],
-        targets=tuple(
-            _target(target, document["namespace"])._replace(cluster=remote) for target in document["targets"]
-        ),
+        targets=tuple(_target(target, document["namespace"], remote) for target in document["targets"]),
         steps=tuple(Step(**step) for step in document["steps"]),
         findings=tuple(
             Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]
@@ -245,7 +242,7 @@ def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
     return cost_from_json(value)
 
 
-def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
+def _target(value: Mapping[str, Any], namespace: str, cluster: str) -> TargetPlan:
     leaves = value["action"] in ("restore", "delete")
     return TargetPlan(
         key=ObjectKey(value["apiVersion"], value["kind"], value["namespace"], value["name"]),
@@ -274,6 +271,7 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
         role=value["role"],
         conflicts=tuple(Claim(**claim) for claim in value["conflicts"]),
         in_earlier_namespace=leaves and value["namespace"] != namespace,
+        cluster=cluster,
         hands_over=value["handsOver"],
     )
 
@@ -284,13 +282,13 @@ def _body(value: dict[str, Any] | None) -> dict[str, Any] | None:
     Raises:
         AttributeError, TypeError: it does not have that outline.
     """
-    metadata = (value or {}).get("metadata") or {}
-    template = ((value or {}).get("spec") or {}).get("template") or {}
-    pod = template.get("spec") or {}
+    body = value or {}
+    metadata = body.get("metadata") or {}
+    pod = ((body.get("spec") or {}).get("template") or {}).get("spec") or {}
     for part in (metadata.get("labels"), metadata.get("annotations"), pod):
         if part and not isinstance(part, dict):
             raise TypeError("a part of an object")
-    if not isinstance((value or {}).get("kind", ""), str) or not isinstance(pod.get("containers") or [], list):
+    if not isinstance(body.get("kind", ""), str) or not isinstance(pod.get("containers") or [], list):
         raise TypeError("a part of an object")
     return value
 
@@ -335,7 +333,6 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
                 yield f"{target.name} would become different from what was approved"
 
 
-# Converts a drain of a plan to and from plain JSON values.
 _KINDS: dict[str, type[Source]] = {
     "dashboard": Dashboard,
     "headService": HeadService,

@@ -48,7 +48,7 @@ from modelyard.plan.ownership import (
     take_over,
     taken_unchanged,
 )
-from modelyard.plan.prediction import predict
+from modelyard.plan.prediction import differences, predict
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import doubts
 from modelyard.plan.undo.ledger import known_ledger, ours
@@ -107,11 +107,7 @@ def prepare(
     if wrong or not composed.fits:
         return None, problems
     live = state.objects.reveal().get(key)
-    hindrances = _hindrances(wish, live, state, foreign)
-    if live is not None and base is None:
-        groups = {one.group: one.role for one in wish.workloads if one.group}
-        hindrances = (*hindrances, *missing_items(composed, live, key.name, groups))
-    if hindrances:
+    if hindrances := tuple(_hindrances(wish, composed, live, state, foreign)):
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
@@ -321,36 +317,41 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
 
 
 def _hindrances(
-    wish: ObjectRequest, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
-) -> tuple[Finding, ...]:
+    wish: ObjectRequest, composed: Composed, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
+) -> Iterator[Finding]:
     """Why the object cannot be planned at all."""
-    if live is None:
-        return () if wish.base is not None else (missing_target(wish.key, wish.workloads, wish.parts, state),)
-    missing = () if wish.base is not None else tuple(missing_containers(wish.key, wish.workloads, wish.parts, live))
     owned = wish.base is not None
-    return (*missing, foreign(wish.key.name, live, owned)) if other_mode(live, owned) else missing
+    if live is None:
+        if not owned:
+            yield missing_target(wish.key, wish.workloads, wish.parts, state)
+        return
+    if not owned:
+        yield from missing_containers(wish.key, wish.workloads, wish.parts, live)
+    if other_mode(live, owned):
+        yield foreign(wish.key.name, live, owned)
+    if not owned:
+        groups = {one.group: one.role for one in wish.workloads if one.group}
+        yield from missing_items(composed, live, wish.key.name, groups)
 
 
 def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
-    """The composed request, and the fields that would have no owner without this request.
+    """The composed request, with replicas that would have no owner without it.
 
-    A field that its last owner drops gets the API server's default; for ``replicas``, that is an unwanted GPU pod. A
-    field that a patch leaves to another owner is therefore held at its current value (0 for a new object) until that
-    owner has taken it.
+    A field that its last owner drops gets the API server's default: an unwanted GPU pod. Replicas that a patch leaves
+    to another owner are therefore held at their current value (0 for a new object) until that owner has taken them.
     """
+    if REPLICAS not in composed.unowned:
+        return composed
+    if live is None:
+        value = 0 if owned else None
+    else:
+        holders = {owner.manager for owner in merge.owners(live, REPLICAS, schema)}
+        # A field without an owner, such as an autoscaler's 0, stays as it is when a request leaves it out.
+        value = replicas_of(live) if holders == {FIELD_MANAGER} else None
+    if value is None:
+        return composed
     body = composed.body
-    for path in sorted(composed.unowned, key=lambda path: path.sort_key):
-        if path != REPLICAS:
-            continue
-        if live is None:
-            value: Any = 0 if owned else None
-        else:
-            holders = {owner.manager for owner in merge.owners(live, path, schema)}
-            # A field without an owner, such as an autoscaler's 0, stays as it is when a request leaves it out.
-            value = replicas_of(live) if holders == {FIELD_MANAGER} else None
-        if value is not None:
-            body = {**body, "spec": {**body.get("spec", {}), "replicas": value}}
-    return composed._replace(body=body)
+    return composed._replace(body={**body, "spec": {**body.get("spec", {}), "replicas": value}})
 
 
 def _request(
@@ -389,9 +390,7 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
     live, kept, base = prepared.live, prepared.kept, prepared.wish.base
     schema = prepared.composed.schema if kept is None else by_item(prepared.composed.schema, kept.ledger)
     changes = []
-    for change in merge.diff(live, after, schema):
-        if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
-            continue
+    for change in differences(live, after, schema):
         owners = () if live is None else merge.owners(live, change.path, schema)
         origin = _origin(change.path, prepared.composed.origins)
         if (
@@ -400,7 +399,6 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
             and merge.value_at(schema, prepared.applied, change.path) != merge.ABSENT
         ):
             origin = base[0].id
-        is_taken = change.path.server_text in taken
         back = None if kept is None or origin is not None else _given_back(kept, change.path)
         was, now = hidden_change(prepared.wish.key, change.path, change.before, change.after, (live, after))
         changes.append(
@@ -410,7 +408,7 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
                 after=now,
                 patch=origin,
                 owners=owners,
-                taken=is_taken,
+                taken=change.path.server_text in taken,
                 back=back,
             )
         )

@@ -11,14 +11,13 @@ from modelyard.findings import Finding
 from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
+from modelyard.kube.merge.path import ROOT
 from modelyard.kube.state import essence
 from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.values import TargetPlan, names_its_item
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.config import Stack
 
-_WHOLE = Path(())
-"""The part of an object that is all of it."""
 _Name = str | tuple[str, str, str]
 """A target's name in templates; or API version, kind and name of an object in a base."""
 
@@ -55,13 +54,10 @@ class Renderings:
         self._bodies: dict[tuple[str, str, str | None], Mapping[_Name, dict[str, Any]]] = {}
         self._shown: dict[tuple[str, str], Any] = {}
 
-    def of(self, selected: Selected, file: str, other: str | None = None) -> "Mapping[_Name, dict[str, Any]]":
+    def of(self, selected: Selected, file: str, other: str | None = None) -> Mapping[_Name, dict[str, Any]]:
         """A patch's output, by target for its template, or by API version, kind and name for its base.
 
-        Args:
-            selected: the patch.
-            file: ``TEMPLATE`` or ``BASE``.
-            other: the parameter to give another value; None: none.
+        ``file`` is ``TEMPLATE`` or ``BASE``; ``other`` is the parameter to give another value, if any.
         """
         key = (selected.patch.id, file, other)
         if key not in self._bodies:
@@ -111,27 +107,17 @@ def trace(
     stack: Stack,
     chosen: tuple[Selected, ...],
     *,
-    bases: bool = False,
     renderings: Renderings | None = None,
 ) -> Trace:
-    """What gives a field its value.
+    """What gives a field its value: templates, or if no template sets it, the bases of objects that patches own.
 
     A parameter decides a field if another value for it makes the patch render another value there. This works
     for any template, with conditions and arithmetic, without help from the patch's author. Anything that looks like a
-    secret is hidden, as in plans.
-
-    Args:
-        target: a target of a plan.
-        path: the path of one of its fields.
-        schema: the schema of its kind.
-        stack: the stack of the plan.
-        chosen: the stack's patches.
-        bases: whether to search the objects that patches own for a field that no patch sets.
-        renderings: the renderings of ``chosen``, if you trace more than one field.
+    secret is hidden, as in plans. Pass ``renderings`` of ``chosen``, the stack's patches, to trace more than one field.
     """
     known = Renderings() if renderings is None else renderings
     settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
-    if bases and not settings and target.managed:
+    if not settings and target.managed:
         settings = tuple(_settings(target, path, schema, stack, chosen, known, BASE))
     bodies = (target.before.reveal(), target.after.reveal())
     was, now = (_value_at(body, path, schema) for body in bodies)
@@ -149,10 +135,7 @@ def trace(
 def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
     """The line of a field in a :class:`Setting`'s file, template or base; 0 if the field is not written literally.
 
-    Args:
-        file: the file of the setting.
-        path: the path of the field.
-        chosen: the stack's patches.
+    ``chosen`` are the stack's patches.
     """
     for one in chosen:
         for text, name in ((one.patch.template, TEMPLATE), (one.patch.base or "", BASE)):
@@ -221,13 +204,11 @@ def _value_at(body: dict[str, Any] | None, path: Path, schema: merge.Type) -> An
     """The value of a field or of the atomic field around it."""
     if body is None:
         return merge.ABSENT
-    for change in merge.diff(None, body, schema):
-        if path[: len(change.path)] == change.path:
-            return change.after
-    below = {
-        str(change.path): change.after for change in merge.diff(None, body, schema) if change.path[: len(path)] == path
-    }
-    return below or merge.ABSENT
+    leaves = merge.diff(None, body, schema)
+    for leaf in leaves:
+        if path[: len(leaf.path)] == leaf.path:
+            return leaf.after
+    return {str(leaf.path): leaf.after for leaf in leaves if leaf.path[: len(path)] == path} or merge.ABSENT
 
 
 def _another(value: Any) -> Any:
@@ -271,7 +252,7 @@ def with_items(schema: merge.Type, patches: Iterable[PatchVersion]) -> merge.Typ
     return schema
 
 
-def fields_of(target: TargetPlan, schema: merge.Type, part: Path = _WHOLE) -> list[Path]:
+def fields_of(target: TargetPlan, schema: merge.Type, part: Path = ROOT) -> list[Path]:
     """The paths of a target's fields after the change, below ``part``."""
     paths = (change.path for change in merge.diff(None, target.after.reveal(), schema))
     return [path for path in paths if path[: len(part)] == part]
@@ -283,7 +264,7 @@ def own_fields(target: TargetPlan, schema: merge.Type) -> list[Path]:
     return [one.path for one in fields if not names_its_item(one.path, one.after)]
 
 
-def find_fields(target: TargetPlan, text: str, schema: merge.Type, part: Path = _WHOLE) -> tuple[Path, ...]:
+def find_fields(target: TargetPlan, text: str, schema: merge.Type, part: Path = ROOT) -> tuple[Path, ...]:
     """The fields of a target, below ``part``, that a user's text names: a whole path, the end of a path, or the name of
     a list item, such as an environment variable.
 

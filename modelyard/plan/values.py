@@ -71,8 +71,7 @@ class TargetPlan(NamedTuple):
     patches: tuple[str, ...]
     """``name@version`` in merge order."""
     applied: Confidential[dict[str, Any]]
-    """What is sent: the one request with all patches of the target, or the restored values; empty for a
-    delete."""
+    """What is sent: the one request with all patches of the target, or the restored values; empty for a delete."""
     before: Confidential[dict[str, Any] | None]
     after: Confidential[dict[str, Any]]
     """The predicted object; empty after a delete."""
@@ -81,8 +80,8 @@ class TargetPlan(NamedTuple):
     replaces_pods: int
     """Running pods that a new template replaces; 0 if the template stays."""
     replicas: tuple[int | None, int | None]
-    """The replicas before and after; None if the field does not exist or an autoscaler owns it. Of a Ray
-    cluster, those of the workload's group."""
+    """The replicas before and after; None if the field does not exist or an autoscaler owns it. Of a Ray cluster, those
+    of the workload's group."""
     gpus: tuple[int, int]
     """GPUs that all of the target's pods hold before and after: replicas times GPUs of a pod."""
     managed: bool

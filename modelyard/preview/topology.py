@@ -160,7 +160,7 @@ def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Shown, ...]:
     }
     bodies = {key.name: (key, body) for key, body in found.items()}
     bodies |= {target.name: (key, target.after.reveal()) for key, target in targets.items()}
-    limits = {name: most for name, (_, most) in bounds(planned.plan.targets).items()}
+    limits = bounds(planned.plan.targets)
     return tuple(
         one
         for name in (*known, *sorted(bodies.keys() - known.keys()))

@@ -57,13 +57,7 @@ class Ask(NamedTuple):
 
 
 def ask_of(config: Config, job: Job, sized: Sized) -> Ask:
-    """What a run of a job requests.
-
-    Args:
-        config: the stack's configuration.
-        job: the job, which has a command.
-        sized: the job's resource, sized.
-    """
+    """What a run of a job with a command requests, on its resource."""
     size, resource, part = sized.size, sized.resource, sized.part
     name = part.resource if part is not None else GPU_RESOURCE
     return Ask(
@@ -130,10 +124,7 @@ class Kinds:
         keys = {PRODUCT_LABEL, CONFIG_LABEL}.union(*self._labels.values())
         groups: dict[Any, Group] = {}
         for number, node in enumerate(self.nodes):
-            kind = (
-                tuple((key, node.labels.get(key)) for key in sorted(keys)),
-                gate(node),
-            )
+            kind = (tuple(map(node.labels.get, sorted(keys))), gate(node))
             groups.setdefault(kind, Group(number, node, [])).nodes.append((number, node))
         self._groups = tuple(groups.values())
         self._places: dict[Any, tuple[tuple[Group, str], ...]] = {}
@@ -144,10 +135,8 @@ class Kinds:
         """The groups of a flavor's nodes, or all groups, each with the reason why it can never hold the workers; empty
         if it can.
 
-        Args:
-            ask: the request of the run.
-            flavor: the flavor whose tolerations the workers also have.
-            growth: whether to return the nodes that may be added, one in each group, without the existing nodes.
+        The workers also have the flavor's tolerations. With ``growth``, the groups are the nodes that may be added, one
+        in each group, without the existing nodes.
         """
         name = None if flavor is None else flavor.name
         key = (name, growth, bool(ask.gpus), ask.selector, ask.products)
@@ -180,10 +169,7 @@ class Kinds:
 def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
     """Why no nodes, even when empty, hold everything that a run starts at once; None if some do, or may be added.
 
-    Args:
-        ask: the request of the run.
-        kinds: the nodes.
-        theirs: the flavors from which the run's team has such GPUs; None if no team queues the run.
+    ``theirs`` are the flavors from which the run's team has such GPUs; None if no team queues the run.
     """
     found = _unplaced(ask, kinds, theirs)
     if found is not None or ask.head is None:
@@ -229,7 +215,8 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
 
 def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
     """How many workers the empty nodes of a flavor hold, under the run's rule for placing them together."""
-    names, wanted = _wanted(ask)
+    wanted = ask.amounts
+    names = tuple(wanted)
     groups = [group for group, reason in kinds.places(ask, flavor) if not reason]
     if ask.together is None:
         return sum(kinds.sizes(group, names)[""].total(wanted) for group in groups)
@@ -244,7 +231,8 @@ def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
 
 def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
     """The reasons that keep most nodes from taking a worker; a node counts once even if several flavors select it."""
-    names, wanted = _wanted(ask)
+    wanted = ask.amounts
+    names = tuple(wanted)
     counts: dict[str, dict[int, int]] = {}
     """The nodes by reason, then by group."""
     for flavor in flavors:
@@ -267,11 +255,6 @@ def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
     return "; ".join(f"1 node {reason}" if count == 1 else f"{count:,} nodes: each {reason}" for reason, count in most)
 
 
-def _wanted(ask: Ask) -> tuple[tuple[str, ...], dict[str, Fraction]]:
-    wanted = dict(ask.requests)
-    return tuple(wanted), wanted
-
-
 def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | None:
     """The most workers that nodes that may be added can hold; None if no limit applies.
 
@@ -286,9 +269,8 @@ def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | No
 def _coming(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> Iterator[Node]:
     """The nodes that may be added and would take a worker, or all workers if these must share a node."""
     least = ask.workers if ask.together == HOST else 1
-    wanted = dict(ask.requests)
     for group, reason in kinds.places(ask, flavor, growth=True):
-        if not reason and on_node(wanted, group.node, ())[0] >= least:
+        if not reason and on_node(ask.amounts, group.node, ())[0] >= least:
             yield group.node
 
 
@@ -302,4 +284,4 @@ def _pods(ask: Ask, flavor: Flavor | None) -> Pods:
         rule = {"key": PRODUCT_LABEL, "operator": "In", "values": list(ask.products)}
         terms = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return Pods(spec, dict(ask.requests), ask.gpus if ask.resource == GPU_RESOURCE else 0)
+    return Pods(spec, ask.amounts, ask.gpus if ask.resource == GPU_RESOURCE else 0)

@@ -31,13 +31,7 @@ def check_job_room(
     """The findings about jobs with a command; without known nodes, nodes are not checked.
 
     The running time grows with the number of jobs and, for each distinct size of a job, with the number of quotas and
-    kinds of nodes.
-
-    Args:
-        stack: the stack of the jobs.
-        everything: the stack's resources, from ``sizing.sized``.
-        nodes: the nodes of the cluster.
-        growth: the nodes of node pools, one of each kind.
+    kinds of nodes. ``growth`` are the nodes of node pools, one of each kind.
     """
     config = stack.config
     everything = tuple(everything)
@@ -49,7 +43,7 @@ def check_job_room(
 
 
 def check_job_nodes(
-    stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node] = ()
+    stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node]
 ) -> Iterator[Finding]:
     """The findings of :func:`check_job_room` about nodes."""
     for index, _, why in _verdicts(stack.config, everything, nodes, growth):
@@ -105,21 +99,19 @@ def check_endless(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding
 
 def check_pod_room(
     stack: Stack,
-    where: Path,
     what: str,
     ask: Ask,
     flavor: Flavor | None,
     nodes: Iterable[Node],
     growth: Iterable[Node],
-    note: str = "",
+    note: str,
 ) -> Iterator[Finding]:
-    """The errors about a single pod that belongs to no job of the stack; without known nodes, nodes are not checked.
+    """The errors about the pod of a notebook or function; without known nodes, nodes are not checked.
 
     For a job, it is a warning if no node takes the pod. Here it is an error, because a user waits for the pod.
 
     Args:
-        stack: the stack with the quotas and node pools.
-        where: the path in the stack file that sets the pod's size.
+        stack: the stack with the quotas and node pools, whose section ``notebooks`` sets the pod's size.
         what: the pod, in words.
         ask: the pod's request.
         flavor: the flavor whose nodes the pod uses; None: any nodes that it asks for.
@@ -127,7 +119,7 @@ def check_pod_room(
         growth: the nodes of node pools, one of each kind.
         note: added to the detail of a finding about nodes.
     """
-    config = stack.config
+    config, where = stack.config, ("notebooks",)
     team = next((one for one in config.teams if one.name == ask.team), None)
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     short = short_of(config, Quotas(config), ask, team) if team is not None else None

@@ -1,4 +1,4 @@
-"""Findings from a real server's answers to the queries of a plan's targets."""
+"""Findings from a real server's answers to the queries of a plan's targets. Loaded only when you name a server."""
 
 import json
 import math
@@ -33,11 +33,7 @@ def check_on_server(server: Server, queries: Iterable[Query], *, scrape_interval
     """The findings about a Prometheus server's answers to each query, and to each metric that the query reads.
 
     Skips a query that neither modelyard's parser nor the server accepts: the findings about its text cover it.
-
-    Args:
-        server: the server to ask.
-        queries: the queries of a plan's targets.
-        scrape_interval: seconds, from the stack file.
+    ``scrape_interval`` is in seconds, from the stack file.
 
     Raises:
         ServerError: the server is unreachable.
@@ -193,7 +189,6 @@ def _shown(text: str) -> str:
     return cut(" ".join(text.split()), 120)
 
 
-# A real Prometheus server's answers to the queries of a plan. Loaded only when you name a server.
 def answers(stack: Stack, plan: Plan, server: Server, today: date) -> tuple[Finding, ...]:
     """Findings from running the queries of a plan's targets on a server now, placed and waived like the plan's own.
 

@@ -47,20 +47,16 @@ def check_placement(
     targets: Iterable[TargetPlan],
     workloads: Mapping[str, tuple[Workload, ...]],
     room: Room,
-    growth: Collection[Node] = (),
-    most: Mapping[str, int] | None = None,
+    growth: Collection[Node],
+    most: Mapping[str, int],
 ) -> Iterator[Finding]:
     """Findings about the pods of every target.
 
-    Args:
-        targets: the plan's targets.
-        workloads: by name of their object.
-        room: the nodes, and what runs on them.
-        growth: the nodes of node pools, one of each kind.
-        most: the GPU limit of each node pool, by its name.
+    ``workloads`` are by name of their object. ``growth`` are the nodes of node pools, one of each kind, and ``most``
+    are the GPU limits of the pools, by their names.
     """
     targets = tuple(targets)
-    limits = {name: most for name, (_, most) in bounds(targets).items()}
+    limits = bounds(targets)
     backends = tuple(name for name, those in workloads.items() if those[0].role in WORKER_ROLES)
     for target in targets:
         if target.key.kind not in WORKLOAD_KINDS:
@@ -77,7 +73,7 @@ def check_placement(
             workload = next((one for one in workloads.get(target.name, ()) if one.place == place), None)
             trains = workload is not None and workload.role in WORKER_ROLES
             rivals = backends if trains else (target.name,)
-            yield from _room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most or {})
+            yield from _room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most)
             yield from _surge(target, pods, room)
             if workload is not None:
                 yield from _strays(target, workload, pods, room)

@@ -96,11 +96,8 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
 def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Finding]:
     """The findings about queues that an apply deletes while they have jobs; only a live plan knows of jobs.
 
-    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it.
-
-    Args:
-        stack: the stack as seen by the queues' cluster.
-        leaving: the objects that the stack no longer asks for in that cluster.
+    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it. ``leaving``
+    are the objects that the stack no longer asks for in its cluster.
     """
     where = f" --remote {stack.remote}" if stack.remote else ""
     for target in leaving:
@@ -134,23 +131,16 @@ def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
     """Whether Kueue would accept the flavor's topology."""
     levels = flavor.topology
     twice = [levels[number] for number in repeated(levels)]
-    problem = (
-        (f"names {twice[0]} twice", "drop one of them")
-        if twice
-        else (f"has {HOST} before its last level", "move it to the end: a node is the narrowest level")
-        if HOST in levels[:-1]
-        else ("has no node labels", "set gpu or labels, which select the nodes of the topology")
-        if levels and not node_labels(flavor)
-        else None
-    )
-    if problem is not None:
-        yield stack.finding(
-            "QUE007",
-            Severity.ERROR,
-            ("flavors", index, "topology"),
-            f"flavor {flavor.name} has a topology but {problem[0]}",
-            problem[1],
-        )
+    if twice:
+        problem, remedy = f"names {twice[0]} twice", "drop one of them"
+    elif HOST in levels[:-1]:
+        problem, remedy = f"has {HOST} before its last level", "move it to the end: a node is the narrowest level"
+    elif levels and not node_labels(flavor):
+        problem, remedy = "has no node labels", "set gpu or labels, which select the nodes of the topology"
+    else:
+        return
+    summary = f"flavor {flavor.name} has a topology but {problem}"
+    yield stack.finding("QUE007", Severity.ERROR, ("flavors", index, "topology"), summary, remedy)
 
 
 def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:

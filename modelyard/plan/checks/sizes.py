@@ -80,12 +80,9 @@ def check_sizes(
             yield from check_container(stack, workload.role, pods.container(workload.container))
             replicas = target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place)
             applied = applied_sizes(body, workload, replicas)
-            told = set()
-            for finding in _breaking(stack, workload, applied, known):
-                if finding.severity is not Severity.ADVICE:  # Notes are hidden by default.
-                    told.add(finding.field)
-                yield _explained(finding, target, workload, stack, chosen, off)
-            yield from _ineffective(stack, workload, applied, {key: one for key, one in off.items() if key not in told})
+            broken = _breaking(stack, workload, applied, known)
+            yield from (_explained(one, target, workload, stack, chosen, off) for one in broken)
+            yield from _ineffective(stack, workload, applied, off, broken)
     untouched = (workload for name, those in workloads.items() if name not in seen for workload in those)
     yield from _check_untouched(stack, untouched, platform, known, off)
 
@@ -107,40 +104,42 @@ def _check_untouched(
         applied = applied_sizes(body, workload, replicas_of(body, workload.place))
         # Without a request, the limit of the volume counts, which the stack file has.
         applied = applied._replace(volume=applied.volume or wanted_sizes(workload).volume)
-        told = set()
-        for finding in _breaking(stack, workload, applied, known):
-            if finding.field in off:
-                if finding.severity is not Severity.ADVICE:
-                    told.add(finding.field)
-                # The stack leaves the object alone, so this stops no apply: not even the one after an undo.
-                severity = Severity.WARNING if finding.blocks else finding.severity
-                why = f"no patch of the stack changes {key.name}"
-                yield _without_patch(finding._replace(severity=severity), key.name, why, stack, off)
-        yield from _ineffective(stack, workload, applied, {key: one for key, one in off.items() if key not in told})
+        broken = [one for one in _breaking(stack, workload, applied, known) if one.field in off]
+        for finding in broken:
+            # The stack leaves the object alone, so this stops no apply: not even the one after an undo.
+            severity = Severity.WARNING if finding.blocks else finding.severity
+            why = f"no patch of the stack changes {key.name}"
+            yield _without_patch(finding._replace(severity=severity), key.name, why, stack, off)
+        yield from _ineffective(stack, workload, applied, off, broken)
 
 
-def _ineffective(stack: Stack, workload: Workload, applied: Applied, off: Mapping[str, list[int]]) -> Iterator[Finding]:
-    """The findings about values of the stack file that pods do not get, because the patch that sets them is off."""
+def _ineffective(
+    stack: Stack, workload: Workload, applied: Applied, off: Mapping[str, list[int]], broken: Iterable[Finding]
+) -> Iterator[Finding]:
+    """The findings about values of the stack file that pods do not get, because the patch that sets them is off.
+
+    ``broken`` are the findings about rules that the pods break, which report their values already.
+    """
     wanted = wanted_sizes(workload)
+    reported = {one.field for one in broken if one.severity is not Severity.ADVICE}  # Notes are hidden by default.
     pods = pods_words(workload.deployment, workload.place)
     for key, name in _VALUES.items():
         field, value = f"{workload.role}.{key}", getattr(wanted, name)
         # A default of modelyard is nobody's request, and the idle backend has no replicas.
-        if field not in off or value is None or (workload.role, key) not in stack.positions:
+        if field not in off or field in reported or value is None or (workload.role, key) not in stack.positions:
             continue
         if value == getattr(applied, name) or (key == "replicas" and not workload.active):
             continue
         patches = listed(stack.config.patches[index].name for index in off[field])
-        found = Finding(
+        yield stack.finding(
             "RES113",
             Severity.WARNING,
+            (workload.role, key),
             f"{field} has no effect: {patches} is off",
-            target=workload.deployment,
-            field=field,
+            f"turn on {patches}, which sets {field}, or write the value that the pods have",
             detail=f"{pods} keeps another value",
-            remedy=f"turn on {patches}, which sets {field}, or write the value that the pods have",
+            target=workload.deployment,
         )
-        yield stack.place(found, workload.role, key)
 
 
 def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:
@@ -152,14 +151,12 @@ def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:
     return all(error.message.startswith("unknown field") for error in merge.validate(dict(body), schema))
 
 
-def _breaking(
-    stack: Stack, workload: Workload, applied: Applied, known: Collection[tuple[str, str]]
-) -> Iterator[Finding]:
-    """Yields what breaks a rule and is not known from the stack's own values."""
-    if applied != wanted_sizes(workload):
-        for finding in check_applied(stack, workload.role, applied):
-            if (finding.code, finding.summary) not in known:
-                yield finding
+def _breaking(stack: Stack, workload: Workload, applied: Applied, known: Collection[tuple[str, str]]) -> list[Finding]:
+    """What breaks a rule and is not known from the stack's own values."""
+    if applied == wanted_sizes(workload):
+        return []
+    found = check_applied(stack, workload.role, applied)
+    return [one for one in found if (one.code, one.summary) not in known]
 
 
 def _off(stack: Stack, library: Library) -> dict[str, list[int]]:
@@ -175,15 +172,15 @@ def _off(stack: Stack, library: Library) -> dict[str, list[int]]:
 def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Mapping[str, list[int]]) -> Finding:
     """The finding about a value that an object has, because no patch sets it."""
     _, _, last = finding.field.rpartition(".")
-    indexes = off.get(finding.field, [])
     finding = finding._replace(
         # The stack file may have another value on that line.
         summary=finding.summary.replace(finding.field, f"{last} of {name}", 1),
         detail=f"{name} has this value without a patch: {why}. {finding.detail}".rstrip(),
         remedy="let a patch set it",
     )
-    if not indexes:
+    if finding.field not in off:
         return finding
+    indexes = off[finding.field]
     patches = listed(stack.config.patches[index].name for index in indexes)
     finding = finding._replace(remedy=f"turn on {patches}, which sets {finding.field}")
     return stack.place(finding, "patches", indexes[0])
@@ -244,7 +241,7 @@ def _explained(
         return finding
     path = merge.Path((*workload.place, *merge.Path.parse(field.format(container=workload.container))))
     schema = kind_of(target, chosen, stack.config.kubernetes_version)
-    traced = trace(target, path, schema, stack, chosen, bases=True)
+    traced = trace(target, path, schema, stack, chosen)
     if not traced.settings:
         return _without_patch(finding, target.name, f"no patch sets {traced.path}", stack, off)
     who, remedy, file, line = _giver(traced, stack)

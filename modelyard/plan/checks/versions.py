@@ -29,12 +29,11 @@ def check_version(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     if nearest != runs:
         detail += f"; modelyard has no schema of {runs[0]}.{runs[1]}; {best} is the nearest"
     if nearest == named:
-        finding = Finding("CFG105", Severity.ADVICE, summary, field=_KEY, detail=detail, remedy="no action needed")
+        yield stack.finding("CFG105", Severity.ADVICE, (_KEY,), summary, "no action needed", detail=detail)
     else:
         again = "" if state.source == "live" else f", or record the platform again: modelyard record {stack.name}"
         remedy = f'set modelyard:{_KEY}: "{best}"{again}'
-        finding = Finding("CFG105", Severity.WARNING, summary, field=_KEY, detail=detail, remedy=remedy)
-    yield stack.place(finding, _KEY)
+        yield stack.finding("CFG105", Severity.WARNING, (_KEY,), summary, remedy, detail=detail)
 
 
 def _minor(version: str) -> tuple[int, int] | None:

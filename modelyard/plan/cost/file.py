@@ -25,7 +25,6 @@ from modelyard.stack.yaml.document import Document
 
 Loaded = tuple[Prices | None, tuple[Finding, ...]]
 SCHEMA = FilePath(__file__).with_name("prices.schema.json")
-UNREADABLE = "CFG103"
 
 
 @cache
@@ -37,25 +36,15 @@ def schema_text() -> str:
 def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
     """The prices of a file, with all findings about it; no prices if a finding is an error.
 
-    An unreadable file is also a finding: nothing is raised.
-
-    Args:
-        root: the project's folder.
-        shown: the path of the file, relative to that folder.
-        stack: the stack whose key ``prices`` names the file.
+    An unreadable file is also a finding: nothing is raised. ``shown`` is its path from ``root``, the project's folder.
     """
     try:
         content = read_file(root / shown, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         what = "does not exist" if error.missing else f"cannot be read: {error.reason}"
-        finding = Finding(
-            UNREADABLE,
-            Severity.ERROR,
-            f"the price file {plain(shown, 200)} {what}",
-            field="prices",
-            remedy="correct the path, or write the file (its schema: modelyard schema prices)",
-        )
-        return None, (stack.place(finding, "prices"),)
+        summary = f"the price file {plain(shown, 200)} {what}"
+        remedy = "correct the path, or write the file (its schema: modelyard schema prices)"
+        return None, (stack.finding("CFG103", Severity.ERROR, ("prices",), summary, remedy),)
     prices, findings = load_text(content, shown, own_gpus())
     return prices, tuple(finding._replace(stack=stack.name) for finding in findings)
 
@@ -64,10 +53,7 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
 def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loaded:
     """The prices from a file's content, with all findings about it; no prices if a finding is an error.
 
-    Args:
-        content: the bytes of the file.
-        shown: the file's path in findings.
-        own: the GPUs that the file's project defines.
+    ``shown`` is the file's path in findings, and ``own`` are the GPUs that its project defines.
     """
     with using(own):
         return _loaded(content, shown)
@@ -111,8 +97,7 @@ def _repeated(
             line = document.keys[(section, first[key])][0]
             again = ", ".join(plain(part) for part in key if part)
             summary = f"{section}[{index}] is a second price of {again}, after the one on line {line}"
-            remedy = "keep one of them"
-            yield Mistake((section, index), codes.DUPLICATE_KEY, summary, remedy, at_key=True)
+            yield Mistake((section, index), codes.DUPLICATE_KEY, summary, "keep one of them", at_key=True)
 
 
 def _unknown_gpus(document: Document) -> Iterator[Mistake]:
@@ -161,12 +146,11 @@ def _members(gpu: str) -> tuple[str, ...]:
 def _price(unit: Any, named: str, document: Document, path: Path, item: Mapping[str, Any]) -> Price:
     amount = item[str(path[-1])]
     text = document.texts.get(path, "")
-    # 14.69 as written, not the nearest binary number. Hexadecimal text is no decimal; its value is exact.
-    usd = Fraction(text if text and text[:2] not in ("0x", "0o") else amount)
     return Price(
         unit=unit,
         name=named,
-        usd=usd,
+        # 14.69 as written, not the nearest binary number. Hexadecimal text is no decimal; its value is exact.
+        usd=Fraction(text if text and text[:2] not in ("0x", "0o") else amount),
         region=item.get("region", ""),
         date=item["date"],
         source=item["source"],

@@ -3,19 +3,14 @@
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from modelyard.hardware.instances import Instance, instances
+from modelyard.hardware.instances import Instance, by_type, instances
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.state import Node
 from modelyard.names import MACHINE_LABEL
 from modelyard.plan.cost.values import Money, Price
 
-if TYPE_CHECKING:
-    from modelyard.hardware.instances import Instance
-
-
-TYPE_LABEL = MACHINE_LABEL
 REGION_LABEL = "topology.kubernetes.io/region"
 NO_GPU = "none"
 """Stands in place of a GPU for machines without GPUs."""
@@ -45,7 +40,7 @@ def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
     own = _own_machine(node, prices) or _own_gpu(node, prices)
     if own is not None:
         return own, ""
-    kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
+    kind, region = node.labels.get(MACHINE_LABEL, ""), node.labels.get(REGION_LABEL, "")
     known = list_price(kind)
     if known is None:
         return None, _nowhere(node)
@@ -64,25 +59,21 @@ def cpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
 @lru_cache(maxsize=256)
 def list_price(kind: str) -> Price | None:
     """The on-demand price of a machine type, None where the table has none."""
-    # The table is read only when needed.
-    from modelyard.hardware.instances import by_type
-
     row = by_type().get(kind)
     return None if row is None else listed(row)
 
 
-def listed(row: "Instance") -> Price | None:
+def listed(row: Instance) -> Price | None:
     """The price in a row of the table of machine types; None if the row has none."""
     if row.usd_per_hour is None:
         return None
     region = "" if row.region.endswith(_EVERYWHERE) else row.region
     day = row.price_date.partition(" ")[0]
-    # The shortest text of the number is what the table says, to the last digit.
-    usd = Fraction(str(row.usd_per_hour))
     return Price(
         unit="machine",
         name=row.type,
-        usd=usd,
+        # The shortest text of the number is what the table says, to the last digit.
+        usd=Fraction(str(row.usd_per_hour)),
         region=region,
         date=day if day != "undated" else "",
         source=row.source,
@@ -94,7 +85,7 @@ def _own_machine(node: Node, prices: Prices) -> Price | None:
     """The most specific price of the machine: by GPU and region, by GPU, by region, by type."""
     if not prices.machines:
         return None
-    kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
+    kind, region = node.labels.get(MACHINE_LABEL, ""), node.labels.get(REGION_LABEL, "")
     found = node_gpus(node)
     gpu = found.gpu.id if found.gpu is not None else NO_GPU if found.kind == "none" else ""
     places = ((kind, where, which) for which in (gpu, "") for where in (region, ""))
@@ -110,9 +101,9 @@ def _own_gpu(node: Node, prices: Prices) -> Price | None:
 
 
 def _nowhere(node: Node) -> str:
-    kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
+    kind, region = node.labels.get(MACHINE_LABEL, ""), node.labels.get(REGION_LABEL, "")
     if not kind:
-        return f"{node.name} has no label {TYPE_LABEL}"
+        return f"{node.name} has no label {MACHINE_LABEL}"
     return f"instance type {kind}{f' in {region}' if region else ''} has no price"
 
 
@@ -120,11 +111,7 @@ def _nowhere(node: Node) -> str:
 class GpuPrice(NamedTuple):
     """The list prices of the machines that have a GPU, for one hour of one GPU."""
 
-    gpu_id: str
     usd: Money
-    cheapest: str
-    """The cheapest machine type, with its cloud: ``lambda gpu_1x_a10``."""
-    dearest: str
     prices: tuple[Price, ...]
     """The machines' prices, sorted by type."""
     unverified: bool
@@ -134,11 +121,9 @@ class GpuPrice(NamedTuple):
 def gpu_prices(table: Iterable[Instance] | None = None) -> Mapping[str, GpuPrice]:
     """List prices by the GPU's id; a GPU that no cloud lists with a price is left out.
 
-    A machine counts if it has a known number of whole GPUs. Fractions of a GPU, and prices of a GPU
-    without its machine, are left out. Regions and days differ by cloud; each price shows its own.
-
-    Args:
-        table: machine types, the built-in table unless given.
+    A machine counts if it has a known number of whole GPUs. Fractions of a GPU, and prices of a GPU without its
+    machine, are left out. Regions and days differ by cloud; each price shows its own. The built-in table is used unless
+    another is given.
     """
     found: dict[str, list[tuple[Fraction, Instance, Price]]] = {}
     for row in instances() if table is None else table:
@@ -146,17 +131,14 @@ def gpu_prices(table: Iterable[Instance] | None = None) -> Mapping[str, GpuPrice
         # A price of a GPU alone has no machine size.
         if price is not None and row.whole_gpus and row.gpus and row.vcpu is not None:
             found.setdefault(row.gpu_id, []).append((price.usd / row.gpus, row, price))
-    return {gpu: _range(gpu, offers) for gpu, offers in found.items()}
+    return {gpu: _range(offers) for gpu, offers in found.items()}
 
 
-def _range(gpu: str, offers: list[tuple[Fraction, Instance, Price]]) -> GpuPrice:
+def _range(offers: list[tuple[Fraction, Instance, Price]]) -> GpuPrice:
     offers.sort(key=lambda offer: (offer[0], offer[1].type))
     (low, first, _), (high, last, _) = offers[0], offers[-1]
     return GpuPrice(
-        gpu_id=gpu,
         usd=Money(low, high),
-        cheapest=f"{first.cloud} {first.type}",
-        dearest=f"{last.cloud} {last.type}",
         prices=tuple(sorted((price for _, _, price in offers), key=lambda price: price.name)),
         unverified="gpu_count" in f"{first.unverified} {last.unverified}".split(),
     )

@@ -25,7 +25,7 @@ from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.cost.prices import LIST, Prices, cpu_price, gpu_price
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, TargetCost, stack_cost, sum_of
-from modelyard.plan.keda import bounds, fewest
+from modelyard.plan.keda import scalings
 from modelyard.plan.project import UNFIT, Planned, recorded_damage
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import Stack
@@ -38,12 +38,8 @@ _FREE = Money(Fraction(0), Fraction(0))
 def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
     """The plan with its cost in all of its clusters.
 
-    A stack that could not be planned, or whose price file has errors, is returned unchanged.
-
-    Args:
-        root: the project's folder, which holds price files.
-        planned: the result of ``plan_recorded`` or ``plan_live``.
-        earlier: the earlier prices, if they change with the plan.
+    A stack that could not be planned, or whose price file has errors, is returned unchanged. ``earlier`` are the
+    earlier prices, if they change with the plan.
     """
     if planned.stack is None or planned.plan is None or planned.state is None:
         return planned
@@ -175,15 +171,15 @@ _ZERO = Fraction(0)
 def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Prices | None = None) -> StackCost:
     """What the targets of a plan cost in the plan's own cluster, before and after the plan, and the difference.
 
-    Args:
-        plan: the changes; remote clusters have separate plans.
-        state: the starting state of the plan; pods may run on its nodes.
-        prices: the project's own prices, which override list prices.
-        earlier: the project's earlier prices, if they change with the plan.
+    Pods may run on the nodes of ``state``, the starting state. ``prices`` are the project's own, which override list
+    prices, and ``earlier`` its earlier ones, if they change with the plan.
     """
     before = prices if earlier is None else earlier
-    least, most = fewest(plan.targets), bounds(plan.targets)
-    limits = {name: tuple(map(_range, least[name], most[name])) for name in most}
+    limits = {
+        one.scaled.name: tuple(map(_range, one.least, one.most))
+        for one in scalings(plan.targets).values()
+        if one.scaled is not None
+    }
     nodes = _kinds(plan, state.nodes, (before, prices))
     then = _Offers(nodes, prices)
     now = then if earlier is None else _Offers(nodes, before)
@@ -254,9 +250,7 @@ def _range(least: int | None, most: int | None) -> Count | None:
 def _count_before(body: dict[str, Any] | None, place: merge.Path, limit: Count | None) -> Count | None:
     if body is None:
         return _NOBODY
-    if limit is not None:
-        return limit
-    return _count(body, place, wakes(body))
+    return _count(body, place, wakes(body)) if limit is None else limit
 
 
 def _count_after(target: TargetPlan, place: merge.Path, limit: Count | None) -> Count | None:
@@ -402,11 +396,11 @@ def _by_gpu(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price
     """What a pod costs by its requested GPUs while there is no node, as in a node pool scaled to zero."""
     if not prices.gpus or not pods.gpus:
         return {}, {}
-    gpus = {gpu.id: prices.gpus.get(gpu.id) for gpu in map(resolve, _products(pods)) if gpu is not None}
-    used = {price: None for price in gpus.values() if price is not None}
-    if None in gpus.values():
+    gpus = [gpu.id for gpu in map(resolve, _products(pods)) if gpu is not None]
+    if not all(gpu in prices.gpus for gpu in gpus):
         return {}, {}
-    return {gpu: price.usd * pods.gpus for gpu, price in gpus.items() if price is not None}, used
+    known = {gpu: prices.gpus[gpu] for gpu in gpus}
+    return {gpu: price.usd * pods.gpus for gpu, price in known.items()}, dict.fromkeys(known.values())
 
 
 def _products(pods: Pods) -> Iterator[str]:

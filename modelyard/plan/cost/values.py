@@ -130,12 +130,12 @@ def sum_of(parts: Sequence[TargetCost]) -> TargetCost:
 
 def _added(amounts: Iterable[Money | None]) -> Money | None:
     """The sum; None if one amount is unknown."""
-    known = list(amounts)
-    if None in known:
-        return None
-    return Money(
-        sum((one.low for one in known if one), Fraction(0)), sum((one.high for one in known if one), Fraction(0))
-    )
+    low = high = Fraction(0)
+    for usd in amounts:
+        if usd is None:
+            return None
+        low, high = low + usd.low, high + usd.high
+    return Money(low, high)
 
 
 class _Part(NamedTuple):
@@ -148,13 +148,11 @@ class _Part(NamedTuple):
 
 
 def _total(parts: list[_Part]) -> Total:
-    known = [part.usd for part in parts if part.usd is not None]
+    known = [part for part in parts if part.usd is not None]
     lacks = [part.pods for part in parts if part.usd is None]
-    if lacks and not any(part.priced for part in parts if part.usd is not None):
+    if lacks and not any(part.priced for part in known):
         return Total(None, _sum(lacks))
-    return Total(
-        Money(sum((usd.low for usd in known), Fraction(0)), sum((usd.high for usd in known), Fraction(0))), _sum(lacks)
-    )
+    return Total(_added(part.usd for part in known), _sum(lacks))
 
 
 def _some(pods: Count | None) -> bool:

@@ -146,27 +146,18 @@ def stack_cost(cost: StackCost) -> list[str]:
 
 def short_cost(cost: StackCost) -> str:
     """A whole plan on one line: ``costs USD 2.58/h, USD 1.29/h more (list price 2026-07-20); 48 GPU-hours a day``."""
-    will, lacks = cost.after, _lacks(cost.after)
-    spent = hours_words(cost.gpus)
+    will, lacks, delta = cost.after.usd, _lacks(cost.after), cost.delta.usd
     reasons = few(sorted({target.unknown for target in cost.targets if target.unknown and target.usd[1] is None}), 2)
     why = f": {reasons}" if reasons else ""
-    idle = map(jobs_only, cost.jobs_only)
-    delta, source = cost.delta.usd, origin(cost.prices)
-    if will.usd is None:
-        more = (
-            f"costs {_change(delta, '/h', '{} less', '{} more', 'between {} and {}')}"
-            if delta is not None and any(delta)
-            else ""
-        )
-        more += f" ({source})" if more and source else ""
-        return "; ".join([*filter(None, [more, f"{'total ' if more else ''}cost {UNKNOWN}{why}", spent]), *idle])
-    listed = f" ({source})" if source else ""
-    known = (
-        f"costs {money(will.usd)}{listed}, change {UNKNOWN}"
-        if delta is None
-        else f"costs {money(will.usd)}, {_change(delta, '/h', '{} less', '{} more', 'between {} and {}')}{listed}"
-    )
-    return "; ".join([*filter(None, [known, f"cost of {lacks} {UNKNOWN}{why}" if lacks else "", spent]), *idle])
+    source = f" ({origin(cost.prices)})" if cost.prices else ""
+    more = "" if delta is None else _change(delta, "/h", "{} less", "{} more", "between {} and {}")
+    if will is None:
+        known = f"costs {more}{source}" if more not in ("", NO_CHANGE) else ""
+        rest = f"{'total ' if known else ''}cost {UNKNOWN}{why}"
+    else:
+        known = f"costs {money(will)}, {more}{source}" if more else f"costs {money(will)}{source}, change {UNKNOWN}"
+        rest = f"cost of {lacks} {UNKNOWN}{why}" if lacks else ""
+    return "; ".join(filter(None, [known, rest, hours_words(cost.gpus), *map(jobs_only, cost.jobs_only)]))
 
 
 def jobs_only(jobs: JobsOnly) -> str:

@@ -83,10 +83,7 @@ def unread(stack: Stack, why: str) -> Finding:
 def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[Finding]:
     """The finding that a live plan lacks quotas or autoscalers, because the credentials may not list them.
 
-    Args:
-        stack: the stack of the plan.
-        lists: such as ``resourcequotas of ml-platform``.
-        cluster: name of the remote cluster of these lists; empty for the home cluster.
+    ``lists`` are such as ``resourcequotas of ml-platform``, in the remote cluster ``cluster`` if it is not empty.
     """
     if lists:
         where = f" in remote cluster {cluster}" if cluster else ""

@@ -19,7 +19,7 @@ from modelyard.kube.scheduling.pods import gpus_of, is_ray_head, pod_places, rep
 from modelyard.kube.state import ClusterState, ObjectKey, StateObject, annotations_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.plan.prediction import predict, refused, undeletable
+from modelyard.plan.prediction import differences, predict, refused, undeletable
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import let_go, stranger, two_states
 from modelyard.plan.undo.ledger import known_ledger, ours
@@ -71,16 +71,10 @@ def leaving(
     namespace: str,
     stack: str,
 ) -> Iterator[Leaving]:
-    """The objects that the stack no longer asks for.
+    """The objects that the stack no longer asks for: those other than ``wanted``.
 
-    Args:
-        wanted: the objects that the stack asks for.
-        state: the starting state.
-        schemas: the schemas of the stack's Kubernetes version.
-        library: the project's patches, which show the object's workload.
-        workloads: by name of their object, training workers first.
-        namespace: the stack's namespace.
-        stack: the stack's full name.
+    ``stack`` is the stack's full name, and ``namespace`` its namespace. The patches in ``library`` show an object's
+    workload; ``workloads`` are by name of their object, training workers first.
 
     Raises:
         LookupError: the schemas do not have the kind of such an object.
@@ -219,17 +213,14 @@ def _phase(one: Leaving, before: int, after: int) -> Phase:
 
 def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldChange]:
     gets = gets_back(back.ledger)
-    for change in merge.diff(one.live, after, by_item(one.schema, back.ledger)):
-        if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
-            continue
-        owners = merge.owners(one.live, change.path, one.schema)
+    for change in differences(one.live, after, by_item(one.schema, back.ledger)):
         was, now = hidden_change(one.key, change.path, change.before, change.after, (one.live, after))
         yield FieldChange(
             path=change.path,
             before=was,
             after=now,
             patch=None,
-            owners=owners,
+            owners=merge.owners(one.live, change.path, one.schema),
             taken=False,
             back=gets.get(list_around(change.path, back.ledger) or change.path),
         )

@@ -309,3 +309,14 @@ def at(value: Any, path: Path) -> Any:
         else:
             return ABSENT
     return value
+
+
+def replaced(value: Any, path: Path, new: Any) -> Any:
+    """The value with another one at a path, of which at most the last field is missing."""
+    if not path:
+        return new
+    element, rest = path[0], Path(path[1:])
+    if isinstance(element, Key):
+        wanted = dict(element.fields).items()
+        return [replaced(one, rest, new) if wanted <= one.items() else one for one in value]
+    return {**value, element: replaced(value.get(element), rest, new)}

@@ -76,7 +76,7 @@ def reversible_request(
     schema: merge.Type,
     copy: str = "",
     *,
-    items: "Items | None" = None,
+    items: Items | None = None,
 ) -> ReversibleRequest:
     """The request and the ledger of an object.
 

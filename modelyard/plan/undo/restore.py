@@ -19,7 +19,7 @@ from modelyard.kube.merge.managed import entries, identity, with_entries
 from modelyard.kube.state import annotations_of
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.plan.undo.ledger import Ledger, at, below, has, in_items, items, leaves, ours, write_ledger
+from modelyard.plan.undo.ledger import Ledger, at, below, has, in_items, items, leaves, ours, replaced, write_ledger
 from modelyard.plan.undo.lists import owned_fields, present
 
 NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
@@ -129,19 +129,8 @@ def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: Le
     for path in fieldset.paths(ledger.empty):
         there = at(body, path)
         if any(below(back, path)) and isinstance(there, dict | list):
-            body = _replaced(body, path, type(there)())
+            body = replaced(body, path, type(there)())
     return with_entries(body, left)
-
-
-def _replaced(value: Any, path: Path, new: Any) -> Any:
-    """The value with another one at a path, which leads to a value."""
-    if not path:
-        return new
-    element, rest = path[0], Path(path[1:])
-    if isinstance(element, Key):
-        wanted = dict(element.fields).items()
-        return [_replaced(one, rest, new) if wanted <= one.items() else one for one in value]
-    return {**value, element: _replaced(value[element], rest, new)}
 
 
 class Undo(NamedTuple):

@@ -18,7 +18,6 @@ def test_the_a30_is_on_no_list_and_the_a10g_is_on_amazons() -> None:
     assert "a30" not in found
     assert words.price_range(found.get("a30")) == "unknown"
     assert found["a10g"].usd == Money(Fraction("1.006"), Fraction("4.096"))
-    assert (found["a10g"].cheapest, found["a10g"].dearest) == ("aws g5.xlarge", "aws g5.16xlarge")
     assert words.price_range(found["a10g"]) == "USD 1.01–4.10 a GPU-hour, list prices 2026-07-20"
 
 
