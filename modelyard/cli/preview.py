@@ -280,7 +280,7 @@ def _text(preview: "Preview", form: str, args: Namespace, host: "CodeHost | None
                 from modelyard.report.json import json_text
 
                 return json_text(document) + "\n"
-            from modelyard.report.html import html_page
+            from modelyard.report.html.page import html_page
 
             title = f"modelyard preview: {preview.head.name} against {preview.base.name}"
             return html_page(document, title=title, links=_links(preview, host))

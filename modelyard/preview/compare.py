@@ -10,7 +10,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import gpus_of, replaced_pods, replicas_of
 from modelyard.kube.state import ObjectKey
-from modelyard.plan import Plan, TargetPlan
+from modelyard.plan import FieldChange, Plan, TargetPlan
 from modelyard.plan.cost.values import TargetCost, Total, stack_cost
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.secrets import hidden_change
@@ -20,7 +20,6 @@ from modelyard.plan.undo.request import put_back
 from modelyard.plan.undo.restore import NOTES
 from modelyard.preview.news import Rules, news_of
 from modelyard.preview.values import (
-    FieldDiff,
     News,
     Pending,
     StackDiff,
@@ -186,7 +185,7 @@ def _targets(plan: Plan | None) -> dict[_Place, TargetPlan]:
 def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
     """What an apply of the head does to an object."""
     fields = tuple(
-        FieldDiff(change.path, change.before, change.after, change.patch, _timeless(change.back))
+        change._replace(owners=(), taken=False, back=_timeless(change.back))
         for change in target.changes
         if _is_own(change.path)
     )
@@ -235,11 +234,11 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     left, back = _left_of(target, version)
     ledger = known_ledger(body)
     fields = tuple(
-        FieldDiff(
+        FieldChange(
             change.path,
             *hidden_change(target.key, change.path, change.before, change.after, (body, left)),
-            None,
-            _timeless(back.get(list_around(change.path, ledger) or change.path)),
+            patch=None,
+            back=_timeless(back.get(list_around(change.path, ledger) or change.path)),
         )
         for change in merge.diff(body, left, by_item(schema, ledger))
         if _is_own(change.path)
@@ -387,7 +386,7 @@ def _likeness(target: TargetDiff) -> str:
     return json.dumps([target.kind, target.name, target.status, _texts(target.fields), target.versions], sort_keys=True)
 
 
-def _texts(fields: Iterable[FieldDiff]) -> list[tuple[Any, ...]]:
+def _texts(fields: Iterable[FieldChange]) -> list[tuple[Any, ...]]:
     return [(str(field.path), _plain(field.before), _plain(field.after), field.patch) for field in fields]
 
 

@@ -11,8 +11,9 @@ from typing import Any, Final
 from modelyard.catalog import Library, PatchVersion
 from modelyard.hiding import hidden_file
 from modelyard.kube import merge
+from modelyard.plan import FieldChange
 from modelyard.plan.secrets import hidden_change
-from modelyard.preview.values import FieldDiff, SubmissionDiff, SubmissionKind
+from modelyard.preview.values import SubmissionDiff, SubmissionKind
 from modelyard.stack import durations
 from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.environments import Environment
@@ -45,7 +46,9 @@ def submissions(before: Submitted, after: Submitted) -> tuple[SubmissionDiff, ..
     for key in dict.fromkeys((*after, *before)):
         old, new = before.get(key, {}), after.get(key, {})
         fields = tuple(
-            FieldDiff(path, *hidden_change(None, path, old.get(path, merge.ABSENT), new.get(path, merge.ABSENT)), None)
+            FieldChange(
+                path, *hidden_change(None, path, old.get(path, merge.ABSENT), new.get(path, merge.ABSENT)), None
+            )
             for path in dict.fromkeys((*new, *old))
             if old.get(path, merge.ABSENT) != new.get(path, merge.ABSENT)
         )

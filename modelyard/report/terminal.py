@@ -11,6 +11,7 @@ from modelyard.report.fields import Row, asked_by, is_own_note, rows_by, rows_te
 from modelyard.report.finding import findings_text, taken_over, tally, together
 from modelyard.report.part import complete, part_of, totals, unplanned
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.values import kind_and_name
 from modelyard.stack.words import plural
 
 
@@ -228,9 +229,8 @@ def _patch(target: TargetPlan, rows: Grouped) -> str:
 
 def _head(target: TargetPlan, rows: Grouped, why: str, lead: str, indent: int, style: Style) -> list[str]:
     """Name, patch, effects and reason, on one line if they fit."""
-    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
     room = style.columns - indent
-    name = shorten(kind + target.name, room)
+    name = shorten(kind_and_name(target.key.kind, target.name), room)
     line, used = lead + style.bold(name), len(name)
     lines = [line]
     patch = shorten(_patch(target, rows), room)
@@ -341,15 +341,11 @@ def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, st
     if not plan.acts:
         return "nothing to apply.", "", ""
     if saved:
+        from shlex import quote
+
         differs = "" if plan.source == "live" else "; it fails if the cluster is not as recorded"
-        return "", f"modelyard apply --plan {_quoted(saved)}", differs
+        return "", f"modelyard apply --plan {quote(saved)}", differs
     changed = [target.name for target in plan.changed]
     unseen = only is not None and any(name not in only for name in changed)
     every = f"all {len(changed)} targets" if len(changed) > 1 else "1 target"
     return "", f"modelyard apply {plan.stack}", f" ({every})" if unseen else ""
-
-
-def _quoted(path: str) -> str:
-    from shlex import quote
-
-    return quote(path)

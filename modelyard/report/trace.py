@@ -5,7 +5,7 @@ from typing import Any
 
 from modelyard.kube import merge
 from modelyard.plan.trace import Trace
-from modelyard.report.json import record
+from modelyard.report.json import present, record
 from modelyard.report.style import PLAIN, Style, safe, shorten, table, wrapped
 from modelyard.report.values import fitted, writer
 from modelyard.stack.words import plural
@@ -50,7 +50,7 @@ def _pair(left: str, width: int, where: str, style: Style) -> str:
 
 def trace_document(traced: Trace) -> dict[str, Any]:
     """The trace as JSON; a missing key is a missing field."""
-    document: dict[str, Any] = {
+    return {
         "formatVersion": 1,
         "target": traced.target.name,
         "field": str(traced.path),
@@ -72,12 +72,8 @@ def trace_document(traced: Trace) -> dict[str, Any]:
             }
             for setting in traced.settings
         ],
+        **present(before=traced.before, after=traced.after),
     }
-    if traced.before is not merge.ABSENT:
-        document["before"] = traced.before
-    if traced.after is not merge.ABSENT:
-        document["after"] = traced.after
-    return document
 
 
 SHORT = 24
@@ -145,9 +141,8 @@ def subtree_document(path: merge.Path, traces: Iterable[Trace]) -> dict[str, Any
 
 
 def _field(one: Trace) -> dict[str, Any]:
-    document: dict[str, Any] = {"field": str(one.path), "patches": [setting.patch for setting in one.settings]}
-    if one.before is not merge.ABSENT:
-        document["before"] = one.before
-    if one.after is not merge.ABSENT:
-        document["after"] = one.after
-    return document
+    return {
+        "field": str(one.path),
+        "patches": [setting.patch for setting in one.settings],
+        **present(before=one.before, after=one.after),
+    }

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from modelyard.plan.cost.values import total_from_json
 from modelyard.plan.cost.words import difference
+from modelyard.report.html.findings import PARTS
 from modelyard.report.html.text import value_text
 from modelyard.report.preview.words import happens
 from modelyard.report.values import exactly
@@ -24,13 +25,6 @@ _GIST = 32
 NOBODY = "no owner any more"
 DEFAULT = "the API server’s default"
 """What sets a field that no patch asks for."""
-PARTS = {
-    "new": "new",
-    "waived": "newly waived",
-    "relaxed": "no longer checked or less severe",
-    "fixed": "fixed",
-    "still": "still there",
-}
 MARKS = {"added": "+", "removed": "−", "deleted": "−", "changed": "±", "same": "="}
 
 
@@ -168,15 +162,10 @@ def _cost(cost: Mapping[str, Any] | None) -> str:
 
 def _codes(findings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for part, words in PARTS.items():
-        loud = (one["code"] for one in findings.get(part, ()) if _counts(part, one))
-        codes = tuple(dict.fromkeys(loud))
+        loud = (one for one in findings.get(part, ()) if one["severity"] != "advice")
+        codes = tuple(dict.fromkeys(one["code"] for one in loud if part == "waived" or not one["waived"]))
         if codes:
             yield words, codes
-
-
-def _counts(part: str, one: Mapping[str, Any]) -> bool:
-    """Whether it needs attention."""
-    return one["severity"] != "advice" and (part == "waived" or not one["waived"])
 
 
 def _gist(fields: tuple[Field, ...]) -> str:

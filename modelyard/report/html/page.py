@@ -12,11 +12,9 @@ from typing import Any, Literal, NamedTuple
 import jinja2
 
 from modelyard.report.code_host import Links
-from modelyard.report.html import bars, overview
-from modelyard.report.html import findings as findings
+from modelyard.report.html import bars, findings, overview
 from modelyard.report.html.bars import Cost, cost_chart, costs_of
 from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
-from modelyard.report.html.findings import Part
 from modelyard.report.html.text import breakable, inline, markdown, visible
 from modelyard.report.preview.words import happens, live_lines_of
 from modelyard.stack.words import plural
@@ -122,8 +120,14 @@ _SCRIPTS = (
 )
 
 
-def page(document: Mapping[str, Any], title: str, links: Links | None = None) -> str:
-    """The page, the same bytes for the same document."""
+def html_page(document: Mapping[str, Any], *, title: str, links: Links | None = None) -> str:
+    """The page of a preview, the same bytes for the same document.
+
+    Args:
+        document: the result of ``modelyard.report.preview.json.preview_document``.
+        title: the title of the page, plain text.
+        links: where places lead to.
+    """
     document = visible(document)
     parts, costs = findings.parts_of(document, links), costs_of(document)
     styles, early, library, scripts = _assets()
@@ -253,7 +257,9 @@ _NO_GPUS = {"before": 0, "after": 0}
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
-def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequence[Cost | None]) -> dict[str, Any]:
+def browser_data(
+    document: Mapping[str, Any], parts: Iterable[findings.Part], costs: Sequence[Cost | None]
+) -> dict[str, Any]:
     """Stacks with numbers instead of texts: texts of changes, findings, node lists and scenes are stored once."""
     places, scenes = _Once(), _Once()
     items = [(part, item) for part in parts for family in part.families for item in family.items]
