@@ -6,7 +6,7 @@ from typing import Any
 from modelyard.hardware.table import Row
 from modelyard.names import HARDWARE_FILE
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
+from modelyard.report.style import PLAIN, Style, facts_text, hanging, safe, table
 
 _MARKED = "? unverified or from a weak source. modelyard gpus GPU shows which, and the full reason."
 
@@ -60,10 +60,7 @@ def gpu_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
             ("note", row.note),
             ("source", f"{HARDWARE_FILE} of this project: {safe(row.source)}" if row.source else ""),
         )
-        for name, value in facts:
-            if value:
-                lines.extend(wrapped(value, 16, style.columns, f"  {name}"))
-        lines.append("")
+        lines += [*facts_text(facts, 16, style), ""]
     return lines[:-1]
 
 

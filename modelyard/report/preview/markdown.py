@@ -346,7 +346,7 @@ def _change(group: Group, *, opened: bool) -> Item:
     title = f"<code>{html(object_name(change))}</code> in {html(few(group.stacks, NAMES))}"
     if words := group_words(group):
         title += f" · {html(words)}"
-    fields = "\n".join(_fields(group)).rstrip("\n")
+    fields = "\n".join(_tables(rows_by_patch(change))).rstrip("\n")
     if not fields:
         fields = "The whole object is deleted." if change.status == "deleted" else "No value changes."
     forms = [folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")]
@@ -381,10 +381,6 @@ def _submission(group: SubmissionGroup, *, opened: bool) -> Item:
     title = f"<code>{html(submission_name(group.change))}</code> {html(submission_words(group))}"
     fields = "\n".join(_tables((("", submission_rows(group.change)),))).rstrip("\n")
     return Item((folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")))
-
-
-def _fields(group: Group) -> Iterator[str]:
-    return _tables(rows_by_patch(group.change))
 
 
 def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
