@@ -22,6 +22,7 @@ from modelyard.cluster.recorded import (
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER, RECORDED
 from modelyard.policy.loading import explained
+from modelyard.preview.git import RevisionError
 from modelyard.preview.links import Wanted, below, leads, linked, reach
 from modelyard.preview.project_files import (
     files_of_plans,
@@ -32,7 +33,7 @@ from modelyard.preview.project_files import (
     stack_files,
     wanted_of,
 )
-from modelyard.preview.revisions import Range, RevisionError, between, laid_out
+from modelyard.preview.revisions import Range, between, laid_out
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared, planned_twice
 from modelyard.preview.values import News, Offline, Policing, Preview, Revision, StackDiff, Unlisted
@@ -211,9 +212,8 @@ def _one_by_one(
 def _everything(folder: Path) -> Iterator[Path]:
     """The files below a folder, including links to folders."""
     for inside, folders, files in os.walk(folder):
-        yield from (
-            Path(inside, name) for name in (*folders, *files) if name in files or Path(inside, name).is_symlink()
-        )
+        yield from (Path(inside, name) for name in files)
+        yield from (path for name in folders if (path := Path(inside, name)).is_symlink())
 
 
 def changed_stacks(root: Path, base: str) -> frozenset[str]:
@@ -283,7 +283,7 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
             )
         everything = everything or folder_of(base_root) != folder
         if everything:
-            recorded = {name for name in names if not _same_recording(base_root, head_root, name)}
+            recorded = {name for name in names if _recordings(base_root, name) != _recordings(head_root, name)}
         # If nothing shared differs, only a stack's own files can make a difference.
         shared = (
             everything
@@ -313,7 +313,8 @@ def _previewed(
 ) -> Preview:
     with _both_commits(root, head_root, span, policies) as (base, head, names, jobs, paths), temporary_folder() as now:
         # Before any other process starts, so that each has what this reads.
-        project = shared_news(base, head, paths) if jobs or _any_shared(paths) else News()
+        any_shared = any(path.startswith(_SHARED) for path in paths)
+        project = shared_news(base, head, paths) if jobs or any_shared else News()
         offline: tuple[Offline, ...] = ()
         unlisted: tuple[Unlisted, ...] = ()
         if live:
@@ -346,25 +347,22 @@ def _with_clusters(
 
     affected = [job for job in jobs if planned_twice(base, head, job)]
     platforms, offline, unlisted = recorded_now(root, base.root, head.root, affected, folder)
-    found = (
+    found = [
         job._replace(platform=platforms[job.name], recorded=False) if job.name in platforms else job for job in jobs
-    )
-    return list(found), offline, unlisted
-
-
-def _same_recording(base_root: Path, head_root: Path, stack: str) -> bool:
-    """Whether both commits have equal recorded platforms of a stack."""
-    return _recordings(base_root, stack) == _recordings(head_root, stack)
+    ]
+    return found, offline, unlisted
 
 
 def _recordings(root: Path, stack: str) -> dict[str, bytes | None]:
+    """The content of each file of a stack's recorded platforms; None if it cannot be read."""
     names = [stack, *(recorded_name(stack, one) for one in recorded_remote_names(root, stack))]
     found: dict[str, bytes | None] = {}
     for path in (path for name in names for path in recorded_files(recorded_folder(root, name))):
+        file = f"{path.parent.name}/{path.name}"
         try:
-            found[f"{path.parent.name}/{path.name}"] = read_file(path, within=root)
+            found[file] = read_file(path, within=root)
         except ReadError:
-            found[f"{path.parent.name}/{path.name}"] = None
+            found[file] = None
     return found
 
 
@@ -373,13 +371,9 @@ def _recorded_of(path: str) -> str:
     return stack_of_recorded(path.removeprefix(f"{RECORDED}/").partition("/")[0])
 
 
-def _any_shared(paths: Iterable[str]) -> bool:
-    return any(path.startswith(_SHARED) for path in paths)
-
-
 def _named(root: Path) -> Iterator[tuple[str, str]]:
     """The files that stack files name, each with the stack, by path from the project's root."""
-    yield from ((name, path) for name, file in stack_files(root).items() for path in named_in(root, file))
+    return ((name, path) for name, file in stack_files(root).items() for path in named_in(root, file))
 
 
 def files_named(root: Path) -> set[str]:

@@ -15,7 +15,7 @@ from modelyard.hiding import HIDDEN, Confidential, hidden, hidden_at
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
-from modelyard.stack.shape import Each, Named, Shape, field_of, spelled
+from modelyard.stack.shape import Convert, Each, Named, Shape, field_of, spelled
 from modelyard.stack.shapes import CONFIG
 from modelyard.stack.yaml.edit import with_value
 from modelyard.stack.yaml.formatting import formatted, stack_order
@@ -38,27 +38,24 @@ DECISIONS = ("waivers", "policy")
 """Sections that are never taken over."""
 
 
-def _lists_of(shape: Shape) -> Iterator[tuple[str, ...]]:
+def _below(shape: Shape) -> Iterator[tuple[tuple[str, ...], Convert | Each | Named]]:
+    """Everything that is no section, by the keys on the path to it."""
     for key, held in shape.keys.items():
         if isinstance(held, Shape):
-            yield from ((key, *rest) for rest in _lists_of(held))
-        elif isinstance(held, Each) and "name" in held.shape.keys:
-            yield (key,)
+            yield from (((key, *path), inside) for path, inside in _below(held))
+        else:
+            yield (key,), held
 
 
-_NAMED = tuple(path for path in _lists_of(CONFIG) if path != ("patches",))
+_NAMED = tuple(
+    path
+    for path, held in _below(CONFIG)
+    if isinstance(held, Each) and "name" in held.shape.keys and path != ("patches",)
+)
 """The keys on the path to every list of named things. Patches are named by version and parameter."""
-
-
-def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:
-    for key, held in shape.keys.items():
-        if isinstance(held, Shape):
-            yield from ((key, *rest) for rest in _paths(held))
-        elif not isinstance(held, Each | Named):
-            yield (key,)
-
-
-_SETTINGS = tuple(path for path in _paths(CONFIG) if path[0] not in DECISIONS)
+_SETTINGS = tuple(
+    path for path, held in _below(CONFIG) if not isinstance(held, Each | Named) and path[0] not in DECISIONS
+)
 """The keys on the path to every setting outside lists."""
 
 

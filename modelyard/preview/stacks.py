@@ -1,6 +1,7 @@
 """One stack at two commits: planned, judged by the project's rules, and compared."""
 
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,7 +204,7 @@ def _judged_twice(
     base, head = _at_commit(at_base, earlier, today, head_root), _at_commit(at_head, planned, today)
     assert base is not None
     applied = _applied(planned.plan)
-    rules = Rules(base.findings, _Fate(at_head, planned.stack)) if job.rules else None
+    rules = Rules(base.findings, partial(_fate, at_head, planned.stack)) if job.rules else None
     difference = compare(job.name, shown(head_root, job.head), base, head, applied, False, rules)
     if not changes_anything(difference):
         return None
@@ -242,25 +243,20 @@ def _rules(base: Commit, head: Commit, before: Planned | None, after: Planned | 
         return None
     config = after.stack.config._replace(policy=before.stack.config.policy)
     judged = after._replace(stack=after.stack._replace(config=config))
-    return Rules(_findings(base, judged, today, head.root), _Fate(head, after.stack))
+    return Rules(_findings(base, judged, today, head.root), partial(_fate, head, after.stack))
 
 
-class _Fate:
+def _fate(commit: Commit, stack: Stack, code: str) -> str:
     """What became of a rule at the head."""
-
-    def __init__(self, commit: Commit, stack: Stack) -> None:
-        self._commit, self._stack = commit, stack
-
-    def __call__(self, code: str) -> str:
-        settings, _ = self._commit.policies.of_stack(stack_layer(self._stack))
-        setting = settings.by_code.get(code)
-        if setting is None:
-            return "no longer checked: rule removed by this change"
-        if setting.level == "disabled":
-            return "no longer checked: rule disabled by this change"
-        if not can_run(setting):
-            return "no longer checked: this change removes the settings that the rule needs"
-        return "no longer found: rule or its parameters changed by this change"
+    settings, _ = commit.policies.of_stack(stack_layer(stack))
+    setting = settings.by_code.get(code)
+    if setting is None:
+        return "no longer checked: rule removed by this change"
+    if setting.level == "disabled":
+        return "no longer checked: rule disabled by this change"
+    if not can_run(setting):
+        return "no longer checked: this change removes the settings that the rule needs"
+    return "no longer found: rule or its parameters changed by this change"
 
 
 class _Inputs(NamedTuple):

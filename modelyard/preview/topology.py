@@ -281,22 +281,14 @@ class _Offer(NamedTuple):
 def _offers(node: Node, several: bool) -> list[_Offer]:
     found = node_gpus(node.labels, node.allocatable)
     whole = int(node.allocatable.get(GPU_RESOURCE, 0))
+    bare = _Offer(True, "", "", 0, not node.schedulable, "" if several else node.name)
     amounts = [*([(GPU_RESOURCE, whole)] if whole else []), *found.slices]
-    name = "" if several else node.name
-    if not amounts:
-        return [_Offer(bare=True, product="", resource="", gpus=0, cordoned=not node.schedulable, node=name)]
     return [
-        _Offer(
-            bare=False,
-            product=found.product,
-            resource=resource,
-            gpus=count,
-            cordoned=not node.schedulable,
-            node=name,
-            unit=_unit(resource, found.kind),
+        bare._replace(
+            bare=False, product=found.product, resource=resource, gpus=count, unit=_unit(resource, found.kind)
         )
         for resource, count in amounts
-    ]
+    ] or [bare]
 
 
 def _index(nodes: tuple[Node, ...]) -> dict[tuple[str, str], int]:

@@ -205,7 +205,8 @@ def _in_words(cost: StackCost) -> Cost:
 
 def _words(before: Money | None, after: Money | None, delta: Money | None, about: tuple[str, ...] = ()) -> Cost:
     texts = words.money(before, ""), words.money(after, ""), words.difference(delta, "")
-    return Cost(*(text.replace("USD ", "") for text in texts), about)
+    was, will, change = (text.replace("USD ", "") for text in texts)
+    return Cost(was, will, change, about)
 
 
 def _sum(amounts: tuple[Money | None, ...]) -> Money:
