@@ -51,12 +51,18 @@ _SHARED = (*_FILES, *_ALL_THEIRS)
 """Prefixes of the paths that every stack's plan or findings may depend on."""
 
 
+def _one_by_one(
+    jobs: Sequence[Job], work: Callable[[Job], StackDiff | None], _folders: tuple[Path, ...]
+) -> Iterator[StackDiff | None]:
+    return map(work, jobs)
+
+
 def preview(
     root: Path,
     base: str,
     head: str | None,
     today: date,
-    each: Each | None = None,
+    each: Each = _one_by_one,
     policies: Policing = "base",
     *,
     live: bool = False,
@@ -81,12 +87,12 @@ def preview(
     """
     span = span or range_of(root, base, head, policies)
     if head is None:
-        return _previewed(root, root, span, today, each or _one_by_one, policies, live)
+        return _previewed(root, root, span, today, each, policies, live)
     stacks_of_head = partial(wanted_of, where=f"of commit {span.head.commit[:12]}")
     with laid_out(root, span.head.commit, span.prefix, below(*_SHARED), *[stacks_of_head] * 2, _named_files) as tree:
         files = (path.relative_to(tree).as_posix() for path in _everything(tree))
         span = span._replace(through=reach(files, lambda _path: True, linked(tree)).through)
-        return _previewed(root, tree, span, today, each or _one_by_one, policies, live)
+        return _previewed(root, tree, span, today, each, policies, live)
 
 
 def range_of(root: Path, base: str, head: str | None, policies: Policing = "base") -> Range:
@@ -98,7 +104,7 @@ def range_of(root: Path, base: str, head: str | None, policies: Policing = "base
     return _to_working_tree(root, base, policies) if head is None else between(root, base, head, lambda _path: True)
 
 
-def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each: Each | None = None) -> Preview:
+def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each: Each = _one_by_one) -> Preview:
     """Plans every stack with the patches that the lock lists, and with more built-in versions, and compares.
 
     Args:
@@ -119,13 +125,10 @@ def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each:
         (accepted / PATCHES_FOLDER / LOCK_FILE).write_text(lock_text(locked | added), encoding="utf-8")
         base, head = Commit(root), Commit(accepted, root)
         before, after = stack_files(root), stack_files(accepted)
-        jobs = [
-            Job(name=name, base=before[name], head=after[name], recorded=False, untouched=False, rules=False)
-            for name in sorted(after)
-        ]
+        jobs = [Job(name, before[name], after[name]) for name in sorted(after)]
         project = shared_news(base, head, [f"{PATCHES_FOLDER}/{LOCK_FILE}"])
         work = partial(compared, base, head, today)
-        found = [one for one in (each or _one_by_one)(jobs, work, (root, accepted)) if one is not None]
+        found = [one for one in each(jobs, work, (root, accepted)) if one is not None]
     different = {one.stack for one in found}
     return Preview(
         base=Revision(f"{PATCHES_FOLDER}/{LOCK_FILE}", ""),
@@ -201,12 +204,6 @@ def _unlisted(folder: Path) -> Iterator[OSError]:
                 errors.append(error)
     # The code that reads such a path reports that it is missing or no folder.
     return (error for error in errors if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
-
-
-def _one_by_one(
-    jobs: Sequence[Job], work: Callable[[Job], StackDiff | None], _folders: tuple[Path, ...]
-) -> Iterator[StackDiff | None]:
-    return map(work, jobs)
 
 
 def _everything(folder: Path) -> Iterator[Path]:
@@ -292,16 +289,9 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
         )
         rules = everything or not same_policies(base, head, span.paths)
         jobs = [
-            Job(
-                name=name,
-                base=before.get(name),
-                head=after.get(name),
-                recorded=name in recorded,
-                untouched=False,
-                rules=rules,
-            )
+            Job(name, before.get(name), after.get(name), recorded=name in recorded, rules=rules)
             if shared or name in touched
-            else Job(name=name, base=after[name], head=after[name], recorded=False, untouched=True, rules=rules)
+            else Job(name, after[name], after[name], untouched=True, rules=rules)
             for name in names
             if shared or rules or name in touched
         ]

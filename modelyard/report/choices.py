@@ -9,9 +9,6 @@ from modelyard.runs.notebooks import Free, Offer, Part
 from modelyard.stack import Stack
 from modelyard.workloads.facts.environments import image_with
 
-_INDENT = 14
-"""Columns before the description."""
-
 
 def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: Style = PLAIN) -> list[str]:
     """Each option of ``job submit`` with its values.
@@ -65,7 +62,7 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
         "priority": [safe(name) for name in offered.priorities],
         "free now": [f"unknown: {safe(free.unknown)}"] if free is not None and free.unknown else [],
     }
-    return [*lines, *facts_text(((name, ", ".join(values)) for name, values in rows.items()), _INDENT, style)]
+    return [*lines, *facts_text(((name, ", ".join(values)) for name, values in rows.items()), 14, style)]
 
 
 def choices_document(stack: Stack, offered: Offer, free: Free | None = None) -> dict[str, Any]:

@@ -13,9 +13,6 @@ from modelyard.report.style import PLAIN, Style, hanging, shorten, wrapped
 from modelyard.report.values import kind_and_name, owner_words
 from modelyard.stack.words import plural
 
-_NOBODY = "removed; the API server does not record by whom"
-_UNKNOWN = "set by an unknown owner"
-
 
 def drift_text(drifts: Iterable[StackDrift], style: Style = PLAIN) -> list[str]:
     """One line per stack, and below it the objects that differ from what was applied."""
@@ -78,7 +75,9 @@ def _by_owner(fields: Iterable[FieldDrift]) -> list[tuple[tuple[Owner, ...], lis
 
 def _whose(owners: Iterable[Owner], fields: Sequence[FieldDrift]) -> str:
     named = " and ".join(owner_words(owner, timed=True) for owner in owners)
-    return f"{named}:" if named else f"{_NOBODY if fields[0].live is merge.ABSENT else _UNKNOWN}:"
+    if fields[0].live is merge.ABSENT:
+        return f"{named or 'removed; the API server does not record by whom'}:"
+    return f"{named or 'set by an unknown owner'}:"
 
 
 def drift_document(drifts: Iterable[StackDrift]) -> dict[str, Any]:

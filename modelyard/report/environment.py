@@ -16,12 +16,7 @@ Built = Mapping[str, Mapping[str, str]]
 """State of the build by namespace, by name of the Python environment."""
 SHORT = 12
 """Characters of a digest in texts."""
-_MARKS: Mapping[str, str] = {
-    "built": "built",
-    "building": "is being built",
-    "failed": "could not be built",
-    "none": "not built",
-}
+_UNBUILT = {"building": "is being built", "failed": "could not be built"}
 
 
 def list_text(stack: str, config: Config, built: Built | None = None, style: Style = PLAIN) -> list[str]:
@@ -190,9 +185,9 @@ def _users(config: Config, one: Environment) -> list[str]:
 
 
 def _built_words(states: Mapping[str, str]) -> str:
-    known = [f"{where}: {_MARKS[state]}" for where, state in states.items() if state not in ("none", "built")]
-    done = [where for where, state in states.items() if state == "built"]
-    return ", ".join((*done, *known)) or "nowhere"
+    built = [where for where, state in states.items() if state == "built"]
+    others = [f"{where}: {_UNBUILT[state]}" for where, state in states.items() if state in _UNBUILT]
+    return ", ".join((*built, *others)) or "nowhere"
 
 
 def _changes(before: Lock, after: Lock) -> Iterable[str]:

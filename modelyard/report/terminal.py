@@ -67,26 +67,20 @@ def _remote(far: Plan, style: Style) -> list[str]:
 
 
 def _no_changes(plan: Plan, style: Style) -> list[str]:
-    rest = f": no changes against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]})"
-    first, *more = hanging(plan.stack + rest, 2, style.columns)
+    first, *more = hanging(f"{plan.stack}: no changes {_against(plan)}", 2, style.columns)
     name, colon, words = first.partition(": ")
     return [style.bold(name) + colon + words, *more]
 
 
-def _where(plan: Plan) -> str:
-    if plan.source == "live":
-        return "the live cluster"
-    return f"stacks/recorded/{recorded_name(plan.stack, plan.remote) if plan.remote else plan.stack}"
+def _against(plan: Plan) -> str:
+    recorded = recorded_name(plan.stack, plan.remote) if plan.remote else plan.stack
+    where = "the live cluster" if plan.source == "live" else f"stacks/recorded/{recorded}"
+    return f"against {where} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]})"
 
 
 def _state(plan: Plan) -> str:
-    if not plan.cluster:
-        return (
-            f"against an empty cluster (modelyard record {plan.stack} records the real one), namespace {plan.namespace}"
-        )
-    return (
-        f"against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]}), namespace {plan.namespace}"
-    )
+    empty = f"against an empty cluster (modelyard record {plan.stack} records the real one)"
+    return f"{_against(plan) if plan.cluster else empty}, namespace {plan.namespace}"
 
 
 def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[str]:

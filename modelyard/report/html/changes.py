@@ -40,13 +40,6 @@ class Field(NamedTuple):
     """What sets it: a patch, or a description of the source if no patch asks for it."""
 
 
-class Version(NamedTuple):
-    """A patch that the target uses in another version."""
-
-    name: str
-    words: str
-
-
 class Change(NamedTuple):
     """One change of one target, and the stacks with that change."""
 
@@ -65,7 +58,8 @@ class Change(NamedTuple):
     """What it adds or saves an hour, empty if nothing."""
     findings: tuple[tuple[str, tuple[str, ...]], ...]
     """The codes of findings that need attention, the most serious first, by what became of them."""
-    versions: tuple[Version, ...]
+    versions: tuple[tuple[str, str], ...]
+    """The patches that the target uses in another version: the name, and how the version changes."""
     fields: tuple[Field, ...]
     gist: str
     """The first field in a few words, to distinguish folded changes of one target."""
@@ -120,8 +114,7 @@ def patches_of(change: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(names | {field["patch"].split("@")[0] for field in change["fields"] if field["patch"]}))
 
 
-def version_words(before: str | None, after: str | None) -> str:
-    """How a patch's version changes."""
+def _version_words(before: str | None, after: str | None) -> str:
     if before is None:
         return f"{after}, new here"
     if after is None:
@@ -143,7 +136,7 @@ def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]],
         gpus=(one["gpus"]["before"], one["gpus"]["after"]),
         cost=_cost(one.get("cost")),
         findings=tuple(_codes(one.get("findings", {}))),
-        versions=tuple(Version(each["name"], version_words(each["before"], each["after"])) for each in one["versions"]),
+        versions=tuple((each["name"], _version_words(each["before"], each["after"])) for each in one["versions"]),
         fields=fields,
         gist=_gist(fields),
         open=is_open,

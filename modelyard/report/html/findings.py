@@ -72,15 +72,6 @@ class Part(NamedTuple):
     open: bool
 
 
-class Text(NamedTuple):
-    """Why a code exists and what to do."""
-
-    code: str
-    title: str
-    body: str
-    """Markdown."""
-
-
 def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[Part, ...]:
     """The findings by part, the most severe first within each."""
     link = no_links if links is None else links.at
@@ -110,11 +101,11 @@ def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[P
     return tuple(parts)
 
 
-def texts_of(document: Mapping[str, Any], parts: Iterable[Part]) -> tuple[Text, ...]:
+def texts_of(document: Mapping[str, Any], parts: Iterable[Part]) -> tuple[Explanation, ...]:
     """The explanations of every code that occurs, by code."""
     known = _known(document)
-    codes = sorted({family.code for part in parts for family in part.families} & known.keys())
-    return tuple(Text(code, known[code].title, known[code].body) for code in codes)
+    codes = {family.code for part in parts for family in part.families}
+    return tuple(known[code] for code in sorted(codes & known.keys()))
 
 
 def _known(document: Mapping[str, Any]) -> dict[str, Explanation]:

@@ -82,11 +82,8 @@ def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Cell, ...]
     if _why(stack):
         return ()
     known = {one["name"]: (one["before"], one["after"]) for one in stack.get("patches", ())}
-    cells = []
-    for name in names:
-        before, after = known.get(name, (None, None))
-        cells.append(Cell(_move(before, after), before or "", after or ""))
-    return tuple(cells)
+    versions = (known.get(name, (None, None)) for name in names)
+    return tuple(Cell(_move(before, after), before or "", after or "") for before, after in versions)
 
 
 def _move(before: str | None, after: str | None) -> Move:
