@@ -249,34 +249,27 @@ def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Map
     """Patches that the two use in different versions or with different parameters, or that only one of them uses."""
     mine, theirs = ({choice.name: choice for choice in stack.config.patches} for stack in (source, target))
     places = {choice.name: index for index, choice in enumerate(target.config.patches)}
-    listed = ("config", f"{PREFIX}patches")
     for name in sorted({*ahead, *behind, *mine, *theirs}):
         # Other settings decide which patches are in use; a patch is only promoted to a stack that uses it.
         both = name in ahead and name in behind
-        version = ahead.get(name)
-        if version != behind.get(name):
-            yield _of_patch(f"patches.{name}", (version, behind.get(name)), both, places, listed, name, ("version",))
+        versions = (ahead.get(name), behind.get(name))
+        if versions[0] != versions[1]:
+            yield _of_patch(f"patches.{name}", versions, both, places, name, ("version",))
         given, own = (choices.get(name, PatchChoice(name)).params for choices in (mine, theirs))
         for param in sorted({*given, *own}):
             values = (_shown(given.get(param)), _shown(own.get(param)))
             if values[0] != values[1]:
                 can = both and param in given and values[0] == given[param]
-                setting = f"patches.{name}.params.{param}"
-                yield _of_patch(setting, values, can, places, listed, name, ("params", param))
+                yield _of_patch(f"patches.{name}.params.{param}", values, can, places, name, ("params", param))
 
 
 def _of_patch(
-    setting: str,
-    values: tuple[Any, Any],
-    can: bool,
-    places: dict[str, int],
-    listed: Path,
-    name: str,
-    key: Path,
+    setting: str, values: tuple[Any, Any], can: bool, places: dict[str, int], name: str, key: Path
 ) -> Difference:
     """A difference in a patch; if the target does not list the patch, the first one to take adds the entry."""
     if not can:
         return _difference(setting, *values, (), None)
+    listed = ("config", f"{PREFIX}patches")
     if name in places:
         return _difference(setting, *values, (*listed, places[name], *key), values[0])
     places[name] = len(places)

@@ -64,23 +64,19 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
 
 
 def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected]) -> dict[str, Any]:
-    """The stack as JSON."""
+    """The stack as JSON, with the GPU as the stack file states it."""
+    gpu = {key: value for key, value in record(stack.config.gpu).items() if key != "seen"}
     return {
         "formatVersion": 1,
         "stack": stack.name,
         "file": stack.file,
         "labels": dict(stack.config.labels),
         "training": stack.config.training,
-        "gpu": {**_stated_gpu(stack.config), "serves": list(active(stack.config).allocations(stack.config))},
+        "gpu": {**gpu, "serves": list(active(stack.config).allocations(stack.config))},
         "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],
         **asked_document(stack.config, resources(stack.config)),
         "patches": [{"id": one.patch.id, "params": hidden_params(one)} for one in chosen],
     }
-
-
-def _stated_gpu(config: Config) -> dict[str, Any]:
-    """The GPU as the stack file states it."""
-    return {key: value for key, value in record(config.gpu).items() if key != "seen"}
 
 
 def _gpu(stack: Stack) -> str:

@@ -233,23 +233,17 @@ def _cost(stack: StackDiff) -> str:
 
 def _verdict(stack: StackDiff) -> str:
     errors = sum(finding.blocks for finding in stack.new)
-    words = []
-    if errors:
-        words.append(f"**{plural(errors, 'new error')}**")
-    other = len(loud(stack.new)) - errors
-    if other:
-        words.append(plural(other, "new warning"))
-    waived, relaxed = map(waived_words, stack.waived), map(relaxed_words, stack.relaxed)
-    for name, findings in (
-        (WAIVED, waived),
-        (RELAXED, relaxed),
-        ("fixed", stack.fixed),
-        ("still there", stack.still),
-    ):
-        number = len(loud(findings))
-        if number:
-            words.append(f"{number} {name}")
-    return ", ".join(words) or "none"
+    others = len(loud(stack.new)) - errors
+    words = [f"**{plural(errors, 'new error')}**"] if errors else []
+    words += [plural(others, "new warning")] if others else []
+    parts = {
+        WAIVED: map(waived_words, stack.waived),
+        RELAXED: map(relaxed_words, stack.relaxed),
+        "fixed": stack.fixed,
+        "still there": stack.still,
+    }
+    numbers = {name: len(loud(findings)) for name, findings in parts.items()}
+    return ", ".join((*words, *(f"{number} {name}" for name, number in numbers.items() if number))) or "none"
 
 
 def _tail(preview: Preview, limit: int) -> str:
