@@ -75,7 +75,7 @@ class _Reading(NamedTuple):
     taken: Snapshot
     waiting: Mapping[str, tuple[Waiting, ...] | None]
     """The pods that wait for whole GPUs, by stack, if a resource of the stack may grow."""
-    elsewhere: Mapping[str, str]
+    mismatches: Mapping[str, str]
     """Why a remote cluster is not the one that its stack names, by name of its recorded platform."""
 
 
@@ -203,8 +203,8 @@ def _read(configs: _Configs, clusters: Sequence[_Cluster]) -> _Reading | str:
 
 def _unfit(base_root: Path, cluster: _Cluster, reading: _Reading) -> str:
     """Why a cluster that was read is not the one that a stack means; empty if it is."""
-    if elsewhere := reading.elsewhere.get(cluster.name):
-        return elsewhere
+    if mismatch := reading.mismatches.get(cluster.name):
+        return mismatch
     recorded, _ = load_recorded(base_root, cluster.name)
     if recorded is not None and recorded.identity != reading.taken.identity:
         return f"context {cluster.context} points to another cluster than the recorded one"

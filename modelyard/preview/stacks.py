@@ -154,7 +154,7 @@ def _with_left(ahead: Planned, before: Planned) -> Planned:
     """The head's plan, with the remote clusters that only the base has: it asks for nothing there."""
     if ahead.plan is None or before.plan is None:
         return ahead
-    left = tuple(far._replace(targets=()) for far in before.plan.remotes if far.remote not in ahead.remotes)
+    left = tuple(one._replace(targets=()) for one in before.plan.remotes if one.remote not in ahead.remotes)
     plan = ahead.plan._replace(remotes=(*ahead.plan.remotes, *left))
     return ahead._replace(plan=plan, remotes={**before.remotes, **ahead.remotes})
 

@@ -80,13 +80,12 @@ def _whose(owners: Iterable[Owner], fields: Sequence[FieldDrift]) -> str:
     return f"{named or 'set by an unknown owner'}:"
 
 
-def drift_document(drifts: Iterable[StackDrift]) -> dict[str, Any]:
+def drift_document(drifts: Sequence[StackDrift]) -> dict[str, Any]:
     """Drift as JSON, as ``modelyard schema drift`` publishes it; a missing key is a missing field."""
-    stacks = tuple(drifts)
     return {
         "formatVersion": FORMAT_VERSION,
-        "drifted": any(drift.state == "drifted" for drift in stacks),
-        "stacks": [_stack_document(drift) for drift in stacks],
+        "drifted": any(drift.state == "drifted" for drift in drifts),
+        "stacks": [_stack_document(drift) for drift in drifts],
     }
 
 

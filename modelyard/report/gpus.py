@@ -1,6 +1,6 @@
 """The table of GPUs as text and as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from modelyard.hardware.table import Row
@@ -15,14 +15,13 @@ _SPARE = ((110, ("NAME",)), (76, ("NVLINK", "COMPUTE")))
 """Columns that narrower text leaves out: the GPU's id shows its name, and each GPU's own page shows all."""
 
 
-def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
+def gpus_text(rows: Sequence[Row], style: Style = PLAIN) -> list[str]:
     """One line per GPU, with its dense FP16 tensor throughput. A ``?`` marks an unverified number."""
-    shown = list(rows)
     spare = {name for least, names in _SPARE if style.columns < least for name in names}
-    cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in shown]
-    head = tuple(name for name in _cells(shown[0]) if name not in spare) if shown else ("OK?", "GPU")
+    cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in rows]
+    head = tuple(name for name in _cells(rows[0]) if name not in spare) if rows else ("OK?", "GPU")
     lines = table((one.values() for one in cells), head, style)
-    marked = [lines[0], *(_paint(line, row, style) for line, row in zip(lines[1:], shown, strict=True))]
+    marked = [lines[0], *(_paint(line, row, style) for line, row in zip(lines[1:], rows, strict=True))]
     return [*marked, "", *map(style.dim, hanging(_MARKED, 0, style.columns))]
 
 

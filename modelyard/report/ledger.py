@@ -1,6 +1,6 @@
 """Ledgers as text and as JSON: what each field held before, and its current state."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from modelyard.hiding import CHANGED
@@ -17,17 +17,16 @@ FORMAT_VERSION = 1
 _ORDER = ("held", "returning", "changed", "returned")
 
 
-def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style = PLAIN) -> list[str]:
+def ledger_text(stack: str, source: str, targets: Sequence[Noted], style: Style = PLAIN) -> list[str]:
     """Every object with a ledger, its fields grouped by their state, with what a destroy changes."""
-    found = list(targets)
     where = "in the cluster" if source == "live" else "on the recorded platform"
-    fields, objects = sum(len(target.entries) for target in found), plural(len(found), "object")
+    fields, objects = sum(len(target.entries) for target in targets), plural(len(targets), "object")
     head = (
         f"{stack}: {plural(fields, 'field')} of {objects} {where}, with the value now and after a destroy"
-        if found
+        if targets
         else f"{stack}: no fields are patched {where}"
     )
-    return [*hanging(head, 2, style.columns), *(line for target in found for line in _target(target, style))]
+    return [*hanging(head, 2, style.columns), *(line for target in targets for line in _target(target, style))]
 
 
 def _target(target: Noted, style: Style) -> Iterator[str]:

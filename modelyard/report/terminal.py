@@ -41,8 +41,8 @@ def plan_text(
     head = hanging(f"{plan.stack}  {plan.headline}", 2, style.columns)
     lines = [*map(style.bold, head), *map(style.dim, hanging(_state(plan), 2, style.columns)), ""]
     lines.extend(_targets(plan, _changed(part), style))
-    for far in part.remotes:
-        lines.extend(_remote(far, style))
+    for remote in part.remotes:
+        lines.extend(_remote(remote, style))
     if shown:
         lines.extend([style.bold("Findings"), *findings_text(shown, style), ""])
     if not advice:
@@ -58,12 +58,16 @@ def _changed(plan: Plan) -> tuple[TargetPlan, ...]:
     return tuple(target for target in plan.targets if target.action != "none")
 
 
-def _remote(far: Plan, style: Style) -> list[str]:
+def _remote(remote: Plan, style: Style) -> list[str]:
     """The part of a plan for a remote cluster."""
-    changed = _changed(far)
-    state = _state(far) if changed else f"no changes {_state(far)}"
-    head = [*map(style.bold, hanging(far.headline, 2, style.columns))]
-    return [*head, *map(style.dim, hanging(state, 2, style.columns)), "", *_targets(far, changed, style)]
+    changed = _changed(remote)
+    state = _state(remote) if changed else f"no changes {_state(remote)}"
+    return [
+        *map(style.bold, hanging(remote.headline, 2, style.columns)),
+        *map(style.dim, hanging(state, 2, style.columns)),
+        "",
+        *_targets(remote, changed, style),
+    ]
 
 
 def _no_changes(plan: Plan, style: Style) -> list[str]:

@@ -1,6 +1,6 @@
 """The sources of the values of one field or of several, as text and as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from modelyard.kube import merge
@@ -89,10 +89,9 @@ def _unset(traced: Trace) -> str:
     return "modelyard itself" if ours and traced.after is not merge.ABSENT else "no patch"
 
 
-def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN) -> list[str]:
+def subtree_text(path: merge.Path, traces: Sequence[Trace], style: Style = PLAIN) -> list[str]:
     """A table of the fields below a path."""
-    found = list(traces)
-    shown = found if len(found) <= SHORT else [one for one in found if one.settings] or found[:SHORT]
+    shown = traces if len(traces) <= SHORT else [one for one in traces if one.settings] or traces[:SHORT]
     shared = _shared([one.path for one in shown], len(path))
     rows = [
         (
@@ -103,12 +102,12 @@ def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN
         for one in shown
     ]
     lines = [
-        style.bold(shorten(found[0].target.name, style.columns)),
+        style.bold(shorten(traces[0].target.name, style.columns)),
         *wrapped(str(merge.Path(shown[0].path[:shared])), 2, style.columns),
         *table(rows, ("FIELD", "VALUE", "SET BY"), style, indent=2),
     ]
-    if len(shown) < len(found):
-        rest = f"{plural(len(found) - len(shown), 'more field')} below {path}"
+    if len(shown) < len(traces):
+        rest = f"{plural(len(traces) - len(shown), 'more field')} below {path}"
         lines.extend(wrapped(rest + (" that no patch sets" if shown[0].settings else ""), 2, style.columns))
     return lines
 
@@ -129,14 +128,13 @@ def _value(one: Trace) -> str:
     return f"{fitted(one.before, half, say)} → {fitted(one.after, half, say)}"
 
 
-def subtree_document(path: merge.Path, traces: Iterable[Trace]) -> dict[str, Any]:
+def subtree_document(path: merge.Path, traces: Sequence[Trace]) -> dict[str, Any]:
     """The fields as JSON, all of them; a missing key is a missing field."""
-    found = list(traces)
     return {
         "formatVersion": 1,
-        "target": found[0].target.name,
+        "target": traces[0].target.name,
         "field": str(path),
-        "fields": [_field(one) for one in found],
+        "fields": [_field(one) for one in traces],
     }
 
 

@@ -20,14 +20,7 @@ from modelyard.report.preview.words import happens, live_lines_of
 from modelyard.stack.words import plural
 
 Move = Literal["same", "up", "down", "new", "gone", "none"]
-MOVES: dict[Move, str] = {
-    "same": "",
-    "up": "upgraded",
-    "down": "downgraded",
-    "new": "new here",
-    "gone": "no longer used",
-    "none": "not used",
-}
+MOVES: dict[Move, str] = {"up": "upgraded", "down": "downgraded", "new": "new here", "gone": "no longer used"}
 
 
 class Cell(NamedTuple):
