@@ -21,7 +21,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from modelyard.report.html import html_page
+from modelyard.report.html.page import html_page
 
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 _MEASURE = """async () => {

@@ -197,8 +197,8 @@ def matching(
     """
     every = files
     if changed_since:
+        from modelyard.preview.git import RevisionError
         from modelyard.preview.project import changed_stacks
-        from modelyard.preview.revisions import RevisionError
 
         try:
             changed = changed_stacks(root, changed_since)

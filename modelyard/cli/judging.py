@@ -85,7 +85,7 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
         raise Stop(Exit.USAGE, "--policies base needs a commit", "name it, such as --base origin/main")
     from modelyard.cli.signals import ended_by_signal
     from modelyard.preview.earlier import earlier
-    from modelyard.preview.revisions import RevisionError
+    from modelyard.preview.git import RevisionError
 
     try:
         with (

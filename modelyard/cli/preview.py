@@ -128,9 +128,10 @@ class Shown(NamedTuple):
 
 def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None]]", host: "CodeHost | None") -> Shown:
     """What a run shows: from the cache, or else computed and stored."""
+    from modelyard.preview.git import RevisionError
     from modelyard.preview.project import files_named, range_of
     from modelyard.preview.project_files import stack_files
-    from modelyard.preview.revisions import RevisionError, default_base
+    from modelyard.preview.revisions import default_base
 
     try:
         span = range_of(root, args.base or default_base(root, os.environ), args.head, args.policies or "base")
@@ -280,7 +281,7 @@ def _text(preview: "Preview", form: str, args: Namespace, host: "CodeHost | None
                 from modelyard.report.json import json_text
 
                 return json_text(document) + "\n"
-            from modelyard.report.html import html_page
+            from modelyard.report.html.page import html_page
 
             title = f"modelyard preview: {preview.head.name} against {preview.base.name}"
             return html_page(document, title=title, links=_links(preview, host))

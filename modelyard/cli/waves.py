@@ -225,7 +225,8 @@ def _source(root: Path, args: Namespace) -> "Source":
     import os
 
     from modelyard.plan.waves import TIMEOUT
-    from modelyard.preview.revisions import RevisionError, commit_of, prefix_of
+    from modelyard.preview.git import RevisionError
+    from modelyard.preview.revisions import commit_of, prefix_of
     from modelyard.report.code_host import repository_url
     from modelyard.report.waves import Source
     from modelyard.stack import project_name

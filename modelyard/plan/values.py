@@ -33,9 +33,9 @@ class FieldChange(NamedTuple):
     """The value after the change; ``hiding.CHANGED`` if both are secrets."""
     patch: str | None
     """The ``name@version`` of the patch that sets the value; None for what the plan itself writes."""
-    owners: tuple[Owner, ...]
+    owners: tuple[Owner, ...] = ()
     """The current owners of the field."""
-    taken: bool
+    taken: bool = False
     """Whether the change takes the field from a current owner."""
     back: tuple[Owner, ...] | None = None
     """The owners to which the field is restored; empty if it had none before modelyard; None if it is not restored."""

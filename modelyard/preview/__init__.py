@@ -8,11 +8,10 @@ identical changes of many stacks (``compare``).
 Never changes the user's tree, never changes a cluster, and prints nothing.
 """
 
-from modelyard.preview.compare import Group, SubmissionGroup, compare, grouped, grouped_submissions
-from modelyard.preview.values import FieldDiff, News, Preview, StackDiff, SubmissionDiff, TargetDiff, VersionDiff
+from modelyard.preview.compare import Group, SubmissionGroup, grouped, grouped_submissions
+from modelyard.preview.values import News, Preview, StackDiff, SubmissionDiff, TargetDiff, VersionDiff
 
 __all__ = [
-    "FieldDiff",
     "Group",
     "News",
     "Preview",
@@ -21,7 +20,6 @@ __all__ = [
     "SubmissionGroup",
     "TargetDiff",
     "VersionDiff",
-    "compare",
     "grouped",
     "grouped_submissions",
 ]

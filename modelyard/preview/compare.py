@@ -10,7 +10,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import gpus_of, replaced_pods, replicas_of
 from modelyard.kube.state import ObjectKey
-from modelyard.plan import Plan, TargetPlan
+from modelyard.plan import FieldChange, Plan, TargetPlan
 from modelyard.plan.cost.values import TargetCost, Total, stack_cost
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.secrets import hidden_change
@@ -20,11 +20,9 @@ from modelyard.plan.undo.request import put_back
 from modelyard.plan.undo.restore import NOTES
 from modelyard.preview.news import Rules, news_of
 from modelyard.preview.values import (
-    FieldDiff,
     News,
     Pending,
     StackDiff,
-    Status,
     SubmissionDiff,
     TargetDiff,
     TargetStatus,
@@ -68,10 +66,10 @@ def compare(
         recorded: whether the recorded platform differs between the commits.
         rules: the findings of the base's rules about the head, None if the rules do not differ.
     """
+    earlier = base.plan if base is not None else None
     if head is None:
-        return _left_behind(stack, file, base.plan if base else None, recorded)
-    status: Status = "added" if base is None else "changed"
-    before, after = _targets(base.plan if base else None), _targets(following)
+        return _left_behind(stack, file, earlier, recorded)
+    before, after = _targets(earlier), _targets(following)
     targets = [_changed(target, before.get(place)) for place, target in after.items()]
     if following is not None:
         # Without a plan of the head, it is unknown which objects it no longer asks for.
@@ -79,12 +77,12 @@ def compare(
         targets += [_given_up(target, version) for place, target in before.items() if place not in after]
     changed = tuple(one for one in targets if one.fields or one.versions or one.status == "deleted")
     news = _news(base, head, rules)
-    plan = head.plan or (base.plan if base is not None else None)
+    plan = head.plan or earlier
     clusters = following.clusters if following is not None else ()
     return StackDiff(
         stack=stack,
         file=file,
-        status=status,
+        status="added" if base is None else "changed",
         headline=plan.headline if plan is not None else "",
         targets=changed,
         new=news.new,
@@ -92,12 +90,12 @@ def compare(
         still=news.still,
         unplanned=head.plan is None,
         recorded=recorded,
-        patches=tuple(_in_use(base.plan if base else None, following)) if following is not None else (),
+        patches=tuple(_versions(_patches(earlier), _patches(following))) if following is not None else (),
         others=sum(target.gpus[1] for target in targets) - sum(target.gpus[1] for target in changed),
         waived=news.waived,
         relaxed=news.relaxed,
         moved=news.moved,
-        training=(base.plan.training, following.training) if base and base.plan and following is not None else None,
+        training=(earlier.training, following.training) if earlier is not None and following is not None else None,
         steps=tuple(step for one in clusters for step in one.steps),
         drains=tuple(drain for one in clusters for drain in one.drains),
     )
@@ -142,7 +140,7 @@ def given_up(base: StackAtCommit | None, head: StackAtCommit, following: Plan) -
     found = []
     for place, target in _targets(base.plan if base else None).items():
         if place not in kept:
-            left = None if target.managed else _left_of(target, version)[0]
+            left = None if target.managed else put_back(target.after.reveal(), _schema(target, version))[0]
             found.append(
                 target._replace(
                     patches=(),
@@ -164,17 +162,9 @@ def pending_of(plan: Plan) -> Pending:
 
 def changes_anything(difference: StackDiff) -> bool:
     """Whether a stack has anything to show."""
-    return bool(
-        difference.status != "changed"
-        or difference.targets
-        or difference.submissions
-        or difference.new
-        or difference.fixed
-        or difference.waived
-        or difference.relaxed
-        or difference.moved
-        or difference.unplanned
-    )
+    findings = difference.new or difference.fixed or difference.waived or difference.relaxed or difference.moved
+    what = difference.targets or difference.submissions or findings
+    return bool(difference.status != "changed" or difference.unplanned or what)
 
 
 def _targets(plan: Plan | None) -> dict[_Place, TargetPlan]:
@@ -186,7 +176,7 @@ def _targets(plan: Plan | None) -> dict[_Place, TargetPlan]:
 def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
     """What an apply of the head does to an object."""
     fields = tuple(
-        FieldDiff(change.path, change.before, change.after, change.patch, _timeless(change.back))
+        change._replace(owners=(), taken=False, back=_timeless(change.back))
         for change in target.changes
         if _is_own(change.path)
     )
@@ -208,13 +198,8 @@ def _version(base: StackAtCommit | None, head: StackAtCommit) -> str:
     return next((one.version for one in (head, base) if one is not None and one.version), "")
 
 
-def _left_of(target: TargetPlan, version: str) -> tuple[dict[str, Any], Mapping[merge.Path, tuple[merge.Owner, ...]]]:
-    """An object that stays although no patch of the head asks for it, with its fields restored.
-
-    Also returns the owners of the fields that go back to an earlier owner.
-    """
-    schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
-    return put_back(target.after.reveal(), schema)
+def _schema(target: TargetPlan, version: str) -> merge.Type:
+    return merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
 
 
 def _given_up(target: TargetPlan, version: str) -> TargetDiff:
@@ -230,16 +215,15 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
             replicas=(target.replicas[1], None),
             gpus=(target.gpus[1], 0),
         )
-    schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
-    body = target.after.reveal()
-    left, back = _left_of(target, version)
+    schema, body = _schema(target, version), target.after.reveal()
+    left, back = put_back(body, schema)
     ledger = known_ledger(body)
     fields = tuple(
-        FieldDiff(
+        FieldChange(
             change.path,
             *hidden_change(target.key, change.path, change.before, change.after, (body, left)),
-            None,
-            _timeless(back.get(list_around(change.path, ledger) or change.path)),
+            patch=None,
+            back=_timeless(back.get(list_around(change.path, ledger) or change.path)),
         )
         for change in merge.diff(body, left, by_item(schema, ledger))
         if _is_own(change.path)
@@ -268,10 +252,8 @@ def _is_own(path: merge.Path) -> bool:
     return not (path[:2] == ("metadata", "annotations") and path[-1] in _OWN_NOTES)
 
 
-def _in_use(base: Plan | None, head: Plan | None) -> Iterable[VersionDiff]:
-    """Every patch of two plans."""
-    old, new = ([one for target in plan.targets for one in target.patches] if plan else [] for plan in (base, head))
-    return _versions(old, new)
+def _patches(plan: Plan | None) -> list[str]:
+    return [one for target in plan.targets for one in target.patches] if plan is not None else []
 
 
 def _changed_versions(before: Iterable[str], after: Iterable[str]) -> Iterable[VersionDiff]:
@@ -387,7 +369,7 @@ def _likeness(target: TargetDiff) -> str:
     return json.dumps([target.kind, target.name, target.status, _texts(target.fields), target.versions], sort_keys=True)
 
 
-def _texts(fields: Iterable[FieldDiff]) -> list[tuple[Any, ...]]:
+def _texts(fields: Iterable[FieldChange]) -> list[tuple[Any, ...]]:
     return [(str(field.path), _plain(field.before), _plain(field.after), field.patch) for field in fields]
 
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from modelyard.files import ReadError
 from modelyard.names import RECORDED
+from modelyard.preview.git import RevisionError, tree
 from modelyard.preview.links import Wanted, below
 from modelyard.preview.project_files import folder_of, stack_at, wanted_of
-from modelyard.preview.revisions import RevisionError, commit_of, differs, laid_out, prefix_of, tree
+from modelyard.preview.revisions import commit_of, differs, laid_out, prefix_of
 from modelyard.stack import Stack, discover, load, stack_folder
 from modelyard.stack.project import PROJECT_FILES
 

@@ -8,8 +8,9 @@ programs, writes the index or fetches. Uses only read-only plumbing: no checkout
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NamedTuple
@@ -160,8 +161,8 @@ def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
         while parent and parent not in folders:
             folders.add(parent)
             parent = parent.rpartition("/")[0]
-    for both in sorted(folders & found.keys()):
-        raise _impossible(commit, both)
+    if both := folders & found.keys():
+        raise _impossible(commit, min(both))
     return found
 
 
@@ -195,46 +196,13 @@ def known(folder: Path) -> Known:
     return Known(frozenset({*others, *(path for _, path in indexed)} - absent), frozenset(absent))
 
 
-class Objects:
-    """Reads the content of objects, one after the other, from one git process."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        """Takes a running ``git cat-file --batch``."""
-        self._process = process
-
-    def copy(self, name: str, to: IO[bytes]) -> None:
-        """Writes an object's content.
-
-        Raises:
-            RevisionError: the object is not in the repository.
-        """
-        ask, answer = self._process.stdin, self._process.stdout
-        assert ask is not None
-        assert answer is not None
-        try:
-            ask.write(f"{name}\n".encode())
-            ask.flush()
-        except BrokenPipeError:
-            pass  # its answer says so too
-        head = answer.readline().decode().split()
-        if len(head) != 3:
-            raise RevisionError(
-                f"object {name[:12]} is not in this repository, or cannot be read",
-                f"{_FETCH}; git fsck shows what is damaged",
-            )
-        left = int(head[2])
-        while left:
-            chunk = answer.read(min(left, _CHUNK))
-            if not chunk:
-                raise RevisionError(f"object {name[:12]} cannot be read completely", "check the repository: git fsck")
-            to.write(chunk)
-            left -= len(chunk)
-        answer.read(1)
+Copy = Callable[[str, IO[bytes]], None]
+"""Writes the content of an object, given its name; raises RevisionError if the repository does not have it."""
 
 
 @contextmanager
-def objects(folder: Path) -> Iterator[Objects]:
-    """Opens the objects of the repository around a folder."""
+def objects(folder: Path) -> Iterator[Copy]:
+    """Opens the objects of the repository around a folder, to be read one after the other from one git process."""
     with subprocess.Popen(
         _command(folder, ("cat-file", "--batch")),
         stdin=subprocess.PIPE,
@@ -243,10 +211,36 @@ def objects(folder: Path) -> Iterator[Objects]:
         env=environment(os.environ),
     ) as process:
         try:
-            yield Objects(process)
+            yield partial(_copy, process)
         except BaseException:
             process.kill()
             raise
+
+
+def _copy(process: "subprocess.Popen[bytes]", name: str, to: IO[bytes]) -> None:
+    """Writes an object's content, as a running ``git cat-file --batch`` returns it."""
+    ask, answer = process.stdin, process.stdout
+    assert ask is not None
+    assert answer is not None
+    try:
+        ask.write(f"{name}\n".encode())
+        ask.flush()
+    except BrokenPipeError:
+        pass  # its answer says so too
+    head = answer.readline().decode().split()
+    if len(head) != 3:
+        raise RevisionError(
+            f"object {name[:12]} is not in this repository, or cannot be read",
+            f"{_FETCH}; git fsck shows what is damaged",
+        )
+    left = int(head[2])
+    while left:
+        chunk = answer.read(min(left, _CHUNK))
+        if not chunk:
+            raise RevisionError(f"object {name[:12]} cannot be read completely", "check the repository: git fsck")
+        to.write(chunk)
+        left -= len(chunk)
+    answer.read(1)
 
 
 def _command(folder: Path, words: Sequence[str]) -> list[str]:

@@ -38,7 +38,6 @@ def reach(paths: Iterable[str], wanted: Wanted, link: Callable[[str], str | None
         link: the destination of a link; None for what is no link.
     """
     left, chosen, through = set(paths), set[str](), dict[str, None]()
-    fresh: tuple[str, ...] = ()
     new = {path for path in left if wanted(path)}
     while new:
         left -= new

@@ -4,7 +4,7 @@ Sends only requests that read. The base says which contexts are read: the head's
 go nor which namespaces are shown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -75,7 +75,7 @@ class _Reading(NamedTuple):
     taken: Snapshot
     waiting: Mapping[str, tuple[Waiting, ...] | None]
     """The pods that wait for whole GPUs, by stack, if a resource of the stack may grow."""
-    elsewhere: Mapping[str, str]
+    mismatches: Mapping[str, str]
     """Why a remote cluster is not the one that its stack names, by name of its recorded platform."""
 
 
@@ -203,15 +203,15 @@ def _read(configs: _Configs, clusters: Sequence[_Cluster]) -> _Reading | str:
 
 def _unfit(base_root: Path, cluster: _Cluster, reading: _Reading) -> str:
     """Why a cluster that was read is not the one that a stack means; empty if it is."""
-    if elsewhere := reading.elsewhere.get(cluster.name):
-        return elsewhere
+    if mismatch := reading.mismatches.get(cluster.name):
+        return mismatch
     recorded, _ = load_recorded(base_root, cluster.name)
     if recorded is not None and recorded.identity != reading.taken.identity:
         return f"context {cluster.context} points to another cluster than the recorded one"
     return ""
 
 
-def _written(folder: Path, cluster: _Cluster, reading: _Reading) -> Iterator[Unlisted]:
+def _written(folder: Path, cluster: _Cluster, reading: _Reading) -> list[Unlisted]:
     """Writes the recorded platform of a cluster; returns the lists that it lacks."""
     taken = reading.taken.part(cluster.wanted)
     write_recorded(
@@ -227,8 +227,8 @@ def _written(folder: Path, cluster: _Cluster, reading: _Reading) -> Iterator[Unl
         scalers=taken.scalers,
         waiting=reading.waiting.get(cluster.name),
     )
-    if taken.unread:
-        yield Unlisted(cluster.stack.name, "" if cluster.remote is None else cluster.remote.name, taken.unread)
+    remote = "" if cluster.remote is None else cluster.remote.name
+    return [Unlisted(cluster.stack.name, remote, taken.unread)] if taken.unread else []
 
 
 def _copy_remotes(head_root: Path, folder: Path, stack: str) -> None:
@@ -237,14 +237,9 @@ def _copy_remotes(head_root: Path, folder: Path, stack: str) -> None:
         name = recorded_name(stack, remote)
         target = recorded_folder(folder, name)
         target.mkdir(parents=True)
-        for path, content in _contents(head_root, name):
-            (target / path).write_bytes(content)
-
-
-def _contents(root: Path, name: str) -> Iterator[tuple[str, bytes]]:
-    for path in recorded_files(recorded_folder(root, name)):
-        try:
-            yield path.name, read_file(path, within=root)
-        except ReadError:
-            # As in a damaged recorded platform: the plan reports it.
-            yield path.name, b""
+        for path in recorded_files(recorded_folder(head_root, name)):
+            try:
+                content = read_file(path, within=head_root)
+            except ReadError:
+                content = b""  # as in a damaged recorded platform: the plan reports it
+            (target / path.name).write_bytes(content)

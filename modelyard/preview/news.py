@@ -59,13 +59,14 @@ def news_of(
             if (finding.summary, finding.severity) != (before.summary, before.severity):
                 moved.append(Moved(finding, _said(finding, before)))
     # What the base's rules still find in the head is not fixed.
-    unmended = set(_partners(gone, lost)) if rules is not None else set()
+    unmended = _partners(gone, lost)
     fixed = [finding for at, finding in enumerate(gone) if at not in unmended]
     if rules is not None:
         relaxed += [Relaxed(finding, rules.fate(finding.code)) for at, finding in enumerate(gone) if at in unmended]
         # Nor is it hidden if the change adds it together with what disables its rule.
-        known = {id(lost[at]) for at in _partners(gone, lost).values()}
-        hidden = (one for one in lost if id(one) not in known and one.code.startswith(_POLICY) and not one.waived)
+        paired_up = set(unmended.values())
+        others = (one for at, one in enumerate(lost) if at not in paired_up)
+        hidden = (one for one in others if one.code.startswith(_POLICY) and not one.waived)
         relaxed += [Relaxed(finding, rules.fate(finding.code)) for finding in hidden]
     return News(
         new=tuple(new),

@@ -22,6 +22,7 @@ from modelyard.cluster.recorded import (
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER, RECORDED
 from modelyard.policy.loading import explained
+from modelyard.preview.git import RevisionError
 from modelyard.preview.links import Wanted, below, leads, linked, reach
 from modelyard.preview.project_files import (
     files_of_plans,
@@ -32,7 +33,7 @@ from modelyard.preview.project_files import (
     stack_files,
     wanted_of,
 )
-from modelyard.preview.revisions import Range, RevisionError, between, laid_out
+from modelyard.preview.revisions import Range, between, laid_out
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared, planned_twice
 from modelyard.preview.values import News, Offline, Policing, Preview, Revision, StackDiff, Unlisted
@@ -50,12 +51,18 @@ _SHARED = (*_FILES, *_ALL_THEIRS)
 """Prefixes of the paths that every stack's plan or findings may depend on."""
 
 
+def _one_by_one(
+    jobs: Sequence[Job], work: Callable[[Job], StackDiff | None], _folders: tuple[Path, ...]
+) -> Iterator[StackDiff | None]:
+    return map(work, jobs)
+
+
 def preview(
     root: Path,
     base: str,
     head: str | None,
     today: date,
-    each: Each | None = None,
+    each: Each = _one_by_one,
     policies: Policing = "base",
     *,
     live: bool = False,
@@ -80,12 +87,12 @@ def preview(
     """
     span = span or range_of(root, base, head, policies)
     if head is None:
-        return _previewed(root, root, span, today, each or _one_by_one, policies, live)
+        return _previewed(root, root, span, today, each, policies, live)
     stacks_of_head = partial(wanted_of, where=f"of commit {span.head.commit[:12]}")
     with laid_out(root, span.head.commit, span.prefix, below(*_SHARED), *[stacks_of_head] * 2, _named_files) as tree:
         files = (path.relative_to(tree).as_posix() for path in _everything(tree))
         span = span._replace(through=reach(files, lambda _path: True, linked(tree)).through)
-        return _previewed(root, tree, span, today, each or _one_by_one, policies, live)
+        return _previewed(root, tree, span, today, each, policies, live)
 
 
 def range_of(root: Path, base: str, head: str | None, policies: Policing = "base") -> Range:
@@ -97,7 +104,7 @@ def range_of(root: Path, base: str, head: str | None, policies: Policing = "base
     return _to_working_tree(root, base, policies) if head is None else between(root, base, head, lambda _path: True)
 
 
-def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each: Each | None = None) -> Preview:
+def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each: Each = _one_by_one) -> Preview:
     """Plans every stack with the patches that the lock lists, and with more built-in versions, and compares.
 
     Args:
@@ -118,13 +125,10 @@ def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each:
         (accepted / PATCHES_FOLDER / LOCK_FILE).write_text(lock_text(locked | added), encoding="utf-8")
         base, head = Commit(root), Commit(accepted, root)
         before, after = stack_files(root), stack_files(accepted)
-        jobs = [
-            Job(name=name, base=before[name], head=after[name], recorded=False, untouched=False, rules=False)
-            for name in sorted(after)
-        ]
+        jobs = [Job(name, before[name], after[name]) for name in sorted(after)]
         project = shared_news(base, head, [f"{PATCHES_FOLDER}/{LOCK_FILE}"])
         work = partial(compared, base, head, today)
-        found = [one for one in (each or _one_by_one)(jobs, work, (root, accepted)) if one is not None]
+        found = [one for one in each(jobs, work, (root, accepted)) if one is not None]
     different = {one.stack for one in found}
     return Preview(
         base=Revision(f"{PATCHES_FOLDER}/{LOCK_FILE}", ""),
@@ -202,18 +206,11 @@ def _unlisted(folder: Path) -> Iterator[OSError]:
     return (error for error in errors if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 
-def _one_by_one(
-    jobs: Sequence[Job], work: Callable[[Job], StackDiff | None], _folders: tuple[Path, ...]
-) -> Iterator[StackDiff | None]:
-    return map(work, jobs)
-
-
 def _everything(folder: Path) -> Iterator[Path]:
     """The files below a folder, including links to folders."""
     for inside, folders, files in os.walk(folder):
-        yield from (
-            Path(inside, name) for name in (*folders, *files) if name in files or Path(inside, name).is_symlink()
-        )
+        yield from (Path(inside, name) for name in files)
+        yield from (path for name in folders if (path := Path(inside, name)).is_symlink())
 
 
 def changed_stacks(root: Path, base: str) -> frozenset[str]:
@@ -283,7 +280,7 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
             )
         everything = everything or folder_of(base_root) != folder
         if everything:
-            recorded = {name for name in names if not _same_recording(base_root, head_root, name)}
+            recorded = {name for name in names if _recordings(base_root, name) != _recordings(head_root, name)}
         # If nothing shared differs, only a stack's own files can make a difference.
         shared = (
             everything
@@ -292,16 +289,9 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
         )
         rules = everything or not same_policies(base, head, span.paths)
         jobs = [
-            Job(
-                name=name,
-                base=before.get(name),
-                head=after.get(name),
-                recorded=name in recorded,
-                untouched=False,
-                rules=rules,
-            )
+            Job(name, before.get(name), after.get(name), recorded=name in recorded, rules=rules)
             if shared or name in touched
-            else Job(name=name, base=after[name], head=after[name], recorded=False, untouched=True, rules=rules)
+            else Job(name, after[name], after[name], untouched=True, rules=rules)
             for name in names
             if shared or rules or name in touched
         ]
@@ -313,7 +303,8 @@ def _previewed(
 ) -> Preview:
     with _both_commits(root, head_root, span, policies) as (base, head, names, jobs, paths), temporary_folder() as now:
         # Before any other process starts, so that each has what this reads.
-        project = shared_news(base, head, paths) if jobs or _any_shared(paths) else News()
+        any_shared = any(path.startswith(_SHARED) for path in paths)
+        project = shared_news(base, head, paths) if jobs or any_shared else News()
         offline: tuple[Offline, ...] = ()
         unlisted: tuple[Unlisted, ...] = ()
         if live:
@@ -346,25 +337,22 @@ def _with_clusters(
 
     affected = [job for job in jobs if planned_twice(base, head, job)]
     platforms, offline, unlisted = recorded_now(root, base.root, head.root, affected, folder)
-    found = (
+    found = [
         job._replace(platform=platforms[job.name], recorded=False) if job.name in platforms else job for job in jobs
-    )
-    return list(found), offline, unlisted
-
-
-def _same_recording(base_root: Path, head_root: Path, stack: str) -> bool:
-    """Whether both commits have equal recorded platforms of a stack."""
-    return _recordings(base_root, stack) == _recordings(head_root, stack)
+    ]
+    return found, offline, unlisted
 
 
 def _recordings(root: Path, stack: str) -> dict[str, bytes | None]:
+    """The content of each file of a stack's recorded platforms; None if it cannot be read."""
     names = [stack, *(recorded_name(stack, one) for one in recorded_remote_names(root, stack))]
     found: dict[str, bytes | None] = {}
     for path in (path for name in names for path in recorded_files(recorded_folder(root, name))):
+        file = f"{path.parent.name}/{path.name}"
         try:
-            found[f"{path.parent.name}/{path.name}"] = read_file(path, within=root)
+            found[file] = read_file(path, within=root)
         except ReadError:
-            found[f"{path.parent.name}/{path.name}"] = None
+            found[file] = None
     return found
 
 
@@ -373,13 +361,9 @@ def _recorded_of(path: str) -> str:
     return stack_of_recorded(path.removeprefix(f"{RECORDED}/").partition("/")[0])
 
 
-def _any_shared(paths: Iterable[str]) -> bool:
-    return any(path.startswith(_SHARED) for path in paths)
-
-
 def _named(root: Path) -> Iterator[tuple[str, str]]:
     """The files that stack files name, each with the stack, by path from the project's root."""
-    yield from ((name, path) for name, file in stack_files(root).items() for path in named_in(root, file))
+    return ((name, path) for name, file in stack_files(root).items() for path in named_in(root, file))
 
 
 def files_named(root: Path) -> set[str]:

@@ -15,7 +15,7 @@ from modelyard.hiding import HIDDEN, Confidential, hidden, hidden_at
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
-from modelyard.stack.shape import Each, Named, Shape, field_of, spelled
+from modelyard.stack.shape import Convert, Each, Named, Shape, field_of, spelled
 from modelyard.stack.shapes import CONFIG
 from modelyard.stack.yaml.edit import with_value
 from modelyard.stack.yaml.formatting import formatted, stack_order
@@ -38,27 +38,24 @@ DECISIONS = ("waivers", "policy")
 """Sections that are never taken over."""
 
 
-def _lists_of(shape: Shape) -> Iterator[tuple[str, ...]]:
+def _below(shape: Shape) -> Iterator[tuple[tuple[str, ...], Convert | Each | Named]]:
+    """Everything that is no section, by the keys on the path to it."""
     for key, held in shape.keys.items():
         if isinstance(held, Shape):
-            yield from ((key, *rest) for rest in _lists_of(held))
-        elif isinstance(held, Each) and "name" in held.shape.keys:
-            yield (key,)
+            yield from (((key, *path), inside) for path, inside in _below(held))
+        else:
+            yield (key,), held
 
 
-_NAMED = tuple(path for path in _lists_of(CONFIG) if path != ("patches",))
+_NAMED = tuple(
+    path
+    for path, held in _below(CONFIG)
+    if isinstance(held, Each) and "name" in held.shape.keys and path != ("patches",)
+)
 """The keys on the path to every list of named things. Patches are named by version and parameter."""
-
-
-def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:
-    for key, held in shape.keys.items():
-        if isinstance(held, Shape):
-            yield from ((key, *rest) for rest in _paths(held))
-        elif not isinstance(held, Each | Named):
-            yield (key,)
-
-
-_SETTINGS = tuple(path for path in _paths(CONFIG) if path[0] not in DECISIONS)
+_SETTINGS = tuple(
+    path for path, held in _below(CONFIG) if not isinstance(held, Each | Named) and path[0] not in DECISIONS
+)
 """The keys on the path to every setting outside lists."""
 
 
@@ -252,34 +249,27 @@ def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Map
     """Patches that the two use in different versions or with different parameters, or that only one of them uses."""
     mine, theirs = ({choice.name: choice for choice in stack.config.patches} for stack in (source, target))
     places = {choice.name: index for index, choice in enumerate(target.config.patches)}
-    listed = ("config", f"{PREFIX}patches")
     for name in sorted({*ahead, *behind, *mine, *theirs}):
         # Other settings decide which patches are in use; a patch is only promoted to a stack that uses it.
         both = name in ahead and name in behind
-        version = ahead.get(name)
-        if version != behind.get(name):
-            yield _of_patch(f"patches.{name}", (version, behind.get(name)), both, places, listed, name, ("version",))
+        versions = (ahead.get(name), behind.get(name))
+        if versions[0] != versions[1]:
+            yield _of_patch(f"patches.{name}", versions, both, places, name, ("version",))
         given, own = (choices.get(name, PatchChoice(name)).params for choices in (mine, theirs))
         for param in sorted({*given, *own}):
             values = (_shown(given.get(param)), _shown(own.get(param)))
             if values[0] != values[1]:
                 can = both and param in given and values[0] == given[param]
-                setting = f"patches.{name}.params.{param}"
-                yield _of_patch(setting, values, can, places, listed, name, ("params", param))
+                yield _of_patch(f"patches.{name}.params.{param}", values, can, places, name, ("params", param))
 
 
 def _of_patch(
-    setting: str,
-    values: tuple[Any, Any],
-    can: bool,
-    places: dict[str, int],
-    listed: Path,
-    name: str,
-    key: Path,
+    setting: str, values: tuple[Any, Any], can: bool, places: dict[str, int], name: str, key: Path
 ) -> Difference:
     """A difference in a patch; if the target does not list the patch, the first one to take adds the entry."""
     if not can:
         return _difference(setting, *values, (), None)
+    listed = ("config", f"{PREFIX}patches")
     if name in places:
         return _difference(setting, *values, (*listed, places[name], *key), values[0])
     places[name] = len(places)

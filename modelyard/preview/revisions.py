@@ -15,25 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.files import ordinary_content, read_file
-from modelyard.preview.git import FULL_CLONE, Entry, Objects, RevisionError, git, known, objects, tree, tried
+from modelyard.preview.git import FULL_CLONE, Copy, Entry, RevisionError, git, known, objects, tree, tried
 from modelyard.preview.links import Wanted, linked, reach
 from modelyard.preview.values import Revision
 from modelyard.stack.words import did_you_mean, listed
 from modelyard.temporary import temporary_folder
 
-__all__ = [
-    "WORKING_TREE",
-    "Range",
-    "RevisionError",
-    "between",
-    "commit_of",
-    "differs",
-    "laid_out",
-    "prefix_of",
-    "tree",
-]
-
-WORKING_TREE = "working tree"
+_WORKING_TREE = "working tree"
 _BRANCH_VARIABLES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "BITBUCKET_PR_DESTINATION_BRANCH")
 """Where GitHub Actions, GitLab and Bitbucket name the branch that a pull request goes to."""
 _COMMIT_VARIABLE = "CI_MERGE_REQUEST_DIFF_BASE_SHA"
@@ -92,10 +80,9 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
     files, absent = known(root)
     reached = reach((before.keys() | files) - absent, wanted, linked(root))
     changed = {path for path in reached.files if differs(f"{root}/{path}", before.get(path))}
-    head_revision = Revision(WORKING_TREE, own)
     return Range(
         base=Revision(base, fork),
-        head=head_revision,
+        head=Revision(_WORKING_TREE, own),
         prefix=prefix,
         paths=frozenset(changed),
         absent=absent,
@@ -114,7 +101,7 @@ def commit_of(root: Path, name: str) -> str:
     Raises:
         RevisionError: there is no such commit.
     """
-    found = tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    found = _commit(root, name)
     if found is None:
         known = (tried(root, "for-each-ref", "--format=%(refname:short)") or "").split()
         close = did_you_mean(name, known) or did_you_mean(f"origin/{name}", known, likeness=0.8)
@@ -124,6 +111,10 @@ def commit_of(root: Path, name: str) -> str:
             or f"use a branch, tag or commit of this repository, such as origin/main; fetch it first ({FULL_CLONE})",
         )
     return found.strip()
+
+
+def _commit(root: Path, name: str) -> str | None:
+    return tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
 
 
 @contextmanager
@@ -155,8 +146,8 @@ def laid_out(
         place.mkdir()
         entries = {path: entry for path, entry in tree(root, commit, prefix).items() if path not in absent}
         try:
-            with objects(root) as content:
-                _write(place, content, entries, wanted, more)
+            with objects(root) as copy:
+                _write(place, copy, entries, wanted, more)
         except OSError as error:
             raise RevisionError(
                 f"the files of commit {commit[:12]} cannot be written to {folder}: {error.strerror}",
@@ -167,7 +158,7 @@ def laid_out(
 
 def _write(
     place: Path,
-    content: Objects,
+    copy: Copy,
     entries: dict[str, Entry],
     wanted: Wanted,
     more: tuple[Callable[[Path], Wanted], ...],
@@ -180,7 +171,7 @@ def _write(
         if entry is None or not entry.link:
             return None
         target = BytesIO()
-        content.copy(entry.object, target)
+        copy(entry.object, target)
         return os.fsdecode(target.getvalue())
 
     # A link that leads out of the project leads out here too, but to nothing.
@@ -205,7 +196,7 @@ def _write(
             target = link(path)
             if target is None:
                 with file.open("xb") as stream:
-                    content.copy(entry.object, stream)
+                    copy(entry.object, stream)
             else:
                 leads_in = target and "\0" not in target and not target.startswith("/")
                 file.symlink_to(target if leads_in else nothing)
@@ -275,8 +266,9 @@ def default_base(root: Path, environment: Mapping[str, str]) -> str:
     """
     asked = tuple(_of_pull_request(environment))
     for name in asked or _DEFAULTS:
-        if tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") is not None:
-            return _branch(root) if name == "origin/HEAD" else name
+        if _commit(root, name) is not None:
+            # Such as ``origin/main``.
+            return git(root, "rev-parse", "--abbrev-ref", name).strip() if name == "origin/HEAD" else name
     git(root, "rev-parse", "--git-dir")  # outside a repository, this is the error
     if tried(root, "rev-parse", "--verify", "HEAD") is None:
         raise RevisionError("this repository has no commit", "commit the project, then change it on a branch")
@@ -293,8 +285,3 @@ def _of_pull_request(environment: Mapping[str, str]) -> Iterator[str]:
             yield f"origin/{branch}"
     if commit := environment.get(_COMMIT_VARIABLE):
         yield commit
-
-
-def _branch(root: Path) -> str:
-    """The branch that ``origin/HEAD`` stands for, such as ``origin/main``."""
-    return git(root, "rev-parse", "--abbrev-ref", "origin/HEAD").strip()

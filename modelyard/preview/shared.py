@@ -105,10 +105,9 @@ def same_patches(base_root: Path, head_root: Path) -> bool:
 
 def _content(library: Library) -> tuple[Any, ...]:
     versions = {
-        patch.id: (patch.sha256, patch_name in library.released)
+        patch.id: (patch.sha256, f"{name}/{version}" in library.released)
         for name, own in library.patches.items()
         for version, patch in own.items()
-        for patch_name in (f"{name}/{version}",)
     }
     return versions, {name: library.latest(name).version for name in library.patches}
 

@@ -1,6 +1,7 @@
 """One stack at two commits: planned, judged by the project's rules, and compared."""
 
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,11 +35,11 @@ class Job(NamedTuple):
     base: Path | None
     """Its file at the base, None if there is none; the head's file if it is untouched."""
     head: Path | None
-    recorded: bool
+    recorded: bool = False
     """Whether its recorded platform differs."""
-    untouched: bool
+    untouched: bool = False
     """Whether all inputs of its plan are unchanged, so that only rules can make a difference."""
-    rules: bool
+    rules: bool = False
     """Whether the project's rules differ."""
     platform: Path | None = None
     """Has its cluster as it is now; None for the recorded platform of the head."""
@@ -81,31 +82,28 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
     platform = job.platform or (head_root if job.head is not None else base_root)
     before = _planned(base_root, job.base, today, platform)
     after = _planned(head_root, job.head, today, platform)
-    base, head = _at_commit(earlier, before, today), _at_commit(later, after, today)
-    if head is not None and later.judged and later.rules is not None and after is not None and after.stack is not None:
+    base = _at_commit(earlier, before, today) if job.base is not None else None
+    head = _at_commit(later, after, today) if job.head is not None else None
+    if head is not None and after.stack is not None and later.judged and later.rules is not None:
         # Findings that its waivers cover are shown as waived.
-        found = weaker_in(later.policies, before.stack if before is not None else None, after.stack)
+        found = weaker_in(later.policies, before.stack, after.stack)
         head = head._replace(findings=ordered((*head.findings, *found)))
-    following = after.plan if after is not None else None
-    if before is not None and before.plan is not None and after is not None and after.plan is not None:
+    following = after.plan
+    if before.plan is not None and after.plan is not None:
         following = plan_after(head_root, after, before.plan, today)
-    if job.recorded and base is not None and job.base is not None and job.head is not None:
+    if job.recorded and base is not None and job.base is not None and head is not None:
         # Findings about the base's own platform existed before.
         base = base._replace(findings=_findings(earlier, plan_recorded(base_root, job.base, today), today, base_root))
     root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
-    rules = (
-        _rules(earlier, later, before, after, today)
-        if job.rules or (later.judged and _own_rules(before, after))
-        else None
-    )
+    rules = _rules(earlier, later, before, after, today, job.rules)
     difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded, rules)
-    pending = pending_of(before.plan) if job.platform is not None and before is not None and before.plan else None
-    difference = difference._replace(submissions=_submissions(base_root, head_root, before, after), pending=pending)
-    ahead = after._replace(plan=following) if after is not None else None
-    old_prices = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
-    if ahead is None or head is None:
+    pending = pending_of(before.plan) if job.platform is not None and before.plan is not None else None
+    difference = difference._replace(submissions=_submissions(earlier, later, before, after, job), pending=pending)
+    ahead = after._replace(plan=following)
+    if head is None:
         cost = _running_cost(base_root, before, today)
     else:
+        old_prices = prices_of(base_root, before.stack)[0] if before.stack is not None else None
         also = given_up(base, head, following) if following is not None else ()
         cost = _cost(head_root, _with_left(ahead, before), also, old_prices)
     if not changes_anything(difference) and not _other_amounts(cost):
@@ -113,17 +111,15 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
     return difference._replace(topology=topology(before, ahead), cost=cost)
 
 
-def _submissions(
-    base_root: Path, head_root: Path, before: Planned | None, after: Planned | None
-) -> tuple[SubmissionDiff, ...]:
+def _submissions(base: Commit, head: Commit, before: Planned, after: Planned, job: Job) -> tuple[SubmissionDiff, ...]:
     """What differs for the next apply or submission; nothing if one of the files is gone or cannot be read."""
-    if after is None or after.stack is None or (before is not None and before.stack is None):
+    if after.stack is None or (job.base is not None and before.stack is None):
         return ()
-    new = _submitted(head_root, after.stack)
-    if before is None or before.stack is None:
+    new = _submitted(head.root, after.stack)
+    if before.stack is None:
         # That a new stack has apply settings is no news.
         return submissions({}, {key: values for key, values in new.items() if key[0] != "apply"})
-    return submissions(_submitted(base_root, before.stack), new)
+    return submissions(_submitted(base.root, before.stack), new)
 
 
 @of_project
@@ -154,18 +150,18 @@ def _cost(
     return found.plan.cost if found.plan is not None else None
 
 
-def _with_left(ahead: Planned, before: Planned | None) -> Planned:
+def _with_left(ahead: Planned, before: Planned) -> Planned:
     """The head's plan, with the remote clusters that only the base has: it asks for nothing there."""
-    if ahead.plan is None or before is None or before.plan is None:
+    if ahead.plan is None or before.plan is None:
         return ahead
-    left = tuple(far._replace(targets=()) for far in before.plan.remotes if far.remote not in ahead.remotes)
+    left = tuple(one._replace(targets=()) for one in before.plan.remotes if one.remote not in ahead.remotes)
     plan = ahead.plan._replace(remotes=(*ahead.plan.remotes, *left))
     return ahead._replace(plan=plan, remotes={**before.remotes, **ahead.remotes})
 
 
-def _running_cost(root: Path, planned: Planned | None, today: date) -> StackCost | None:
+def _running_cost(root: Path, planned: Planned, today: date) -> StackCost | None:
     """The cost of a stack that was applied and does not change."""
-    if planned is None or planned.plan is None:
+    if planned.plan is None:
         return None
     return _cost(root, planned._replace(plan=plan_after(root, planned, planned.plan, today)))
 
@@ -175,8 +171,8 @@ def _other_amounts(cost: StackCost | None) -> bool:
     return cost is not None and any(one.usd[0] != one.usd[1] for one in cost.targets)
 
 
-def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Planned | None:
-    return None if file is None else plan_recorded(root, file, today, platform)
+def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Planned:
+    return Planned(None, None, ()) if file is None else plan_recorded(root, file, today, platform)
 
 
 def _judged_twice(
@@ -201,9 +197,8 @@ def _judged_twice(
         others = (finding for finding in planned.plan.findings if finding.code != _DRAFT)
         earlier = planned._replace(plan=planned.plan._replace(findings=ordered((*others, *drafts))))
     base, head = _at_commit(at_base, earlier, today, head_root), _at_commit(at_head, planned, today)
-    assert base is not None
     applied = _applied(planned.plan)
-    rules = Rules(base.findings, _Fate(at_head, planned.stack)) if job.rules else None
+    rules = Rules(base.findings, partial(_fate, at_head, planned.stack)) if job.rules else None
     difference = compare(job.name, shown(head_root, job.head), base, head, applied, False, rules)
     if not changes_anything(difference):
         return None
@@ -229,38 +224,31 @@ def _applied(plan: Plan) -> Plan:
     )
 
 
-def _own_rules(before: Planned | None, after: Planned | None) -> bool:
-    """Whether the stack's own settings of rules differ."""
-    if before is None or after is None or before.stack is None or after.stack is None:
-        return False
-    return before.stack.config.policy != after.stack.config.policy
-
-
-def _rules(base: Commit, head: Commit, before: Planned | None, after: Planned | None, today: date) -> Rules | None:
-    """The findings of the base's rules about the head's plan; None if there is no plan at one of the commits."""
-    if before is None or after is None or before.stack is None or after.stack is None or after.plan is None:
+def _rules(
+    base: Commit, head: Commit, before: Planned, after: Planned, today: date, project_differs: bool
+) -> Rules | None:
+    """The findings of the base's rules about the head's plan; None without that plan, or with equal rules."""
+    if before.stack is None or after.stack is None or after.plan is None:
         return None
-    config = after.stack.config._replace(policy=before.stack.config.policy)
+    own = before.stack.config.policy
+    if not project_differs and (not head.judged or own == after.stack.config.policy):
+        return None
+    config = after.stack.config._replace(policy=own)
     judged = after._replace(stack=after.stack._replace(config=config))
-    return Rules(_findings(base, judged, today, head.root), _Fate(head, after.stack))
+    return Rules(_findings(base, judged, today, head.root), partial(_fate, head, after.stack))
 
 
-class _Fate:
+def _fate(commit: Commit, stack: Stack, code: str) -> str:
     """What became of a rule at the head."""
-
-    def __init__(self, commit: Commit, stack: Stack) -> None:
-        self._commit, self._stack = commit, stack
-
-    def __call__(self, code: str) -> str:
-        settings, _ = self._commit.policies.of_stack(stack_layer(self._stack))
-        setting = settings.by_code.get(code)
-        if setting is None:
-            return "no longer checked: rule removed by this change"
-        if setting.level == "disabled":
-            return "no longer checked: rule disabled by this change"
-        if not can_run(setting):
-            return "no longer checked: this change removes the settings that the rule needs"
-        return "no longer found: rule or its parameters changed by this change"
+    settings, _ = commit.policies.of_stack(stack_layer(stack))
+    setting = settings.by_code.get(code)
+    if setting is None:
+        return "no longer checked: rule removed by this change"
+    if setting.level == "disabled":
+        return "no longer checked: rule disabled by this change"
+    if not can_run(setting):
+        return "no longer checked: this change removes the settings that the rule needs"
+    return "no longer found: rule or its parameters changed by this change"
 
 
 class _Inputs(NamedTuple):
@@ -285,11 +273,7 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
 
 
-def _at_commit(
-    commit: Commit, planned: Planned | None, today: date, project: Path | None = None
-) -> StackAtCommit | None:
-    if planned is None:
-        return None
+def _at_commit(commit: Commit, planned: Planned, today: date, project: Path | None = None) -> StackAtCommit:
     config = planned.stack.config if planned.stack is not None else None
     findings = _findings(commit, planned, today, project or commit.root)
     return StackAtCommit(

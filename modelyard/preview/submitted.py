@@ -11,11 +11,12 @@ from typing import Any, Final
 from modelyard.catalog import Library, PatchVersion
 from modelyard.hiding import hidden_file
 from modelyard.kube import merge
+from modelyard.plan import FieldChange
 from modelyard.plan.secrets import hidden_change
-from modelyard.preview.values import FieldDiff, SubmissionDiff, SubmissionKind
+from modelyard.preview.values import SubmissionDiff, SubmissionKind
 from modelyard.stack import durations
 from modelyard.stack.config import PatchChoice, Stack
-from modelyard.stack.environments import Environment
+from modelyard.stack.environments import Environment, Files
 from modelyard.stack.jobs import Notebooks, Pipeline
 from modelyard.stack.shape import plain
 
@@ -45,7 +46,9 @@ def submissions(before: Submitted, after: Submitted) -> tuple[SubmissionDiff, ..
     for key in dict.fromkeys((*after, *before)):
         old, new = before.get(key, {}), after.get(key, {})
         fields = tuple(
-            FieldDiff(path, *hidden_change(None, path, old.get(path, merge.ABSENT), new.get(path, merge.ABSENT)), None)
+            FieldChange(
+                path, *hidden_change(None, path, old.get(path, merge.ABSENT), new.get(path, merge.ABSENT)), None
+            )
             for path in dict.fromkeys((*new, *old))
             if old.get(path, merge.ABSENT) != new.get(path, merge.ABSENT)
         )
@@ -111,13 +114,14 @@ def _pipeline(stack: Stack, library: Library, pipeline: Pipeline) -> dict[str, A
 
 def _environment(stack: Stack, library: Library, environment: Environment) -> dict[str, Any]:
     """A Python environment's lists, the packages of its lock, and the digest of its build."""
-    files = environment.files
-    said = _named(environment._replace(files=None, image=environment.image or stack.config.runtime.image))
-    if files is not None:
-        said["pip"] = hidden_file("\n".join(files.requirements))
-        said["locked"] = {one.name: one.version for one in (files.lock.packages if files.lock is not None else ())}
-        said["build"] = files.digest[:12]
-    return {**said, "template": _template(stack, library, "environment-build")}
+    files = environment.files or Files()
+    return {
+        **_named(environment._replace(files=None, image=environment.image or stack.config.runtime.image)),
+        "pip": hidden_file("\n".join(files.requirements)),
+        "locked": {one.name: one.version for one in (files.lock.packages if files.lock is not None else ())},
+        "build": files.digest[:12],
+        "template": _template(stack, library, "environment-build"),
+    }
 
 
 def _template(stack: Stack, library: Library, name: str) -> str | None:

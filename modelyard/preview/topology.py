@@ -94,21 +94,18 @@ class Topology(NamedTuple):
     after: Scene | None
 
 
-def topology(base: Planned | None, head: Planned | None) -> Topology | None:
+def topology(base: Planned, head: Planned) -> Topology | None:
     """The picture of a stack at two commits; None if neither could be planned."""
-    state = next((one.state for one in (head, base) if one is not None and one.state is not None), None)
+    state = head.state or base.state
     if state is None:
         return None
     before, after = (_asked(planned, state) for planned in (base, head))
     index = _index(state.nodes)
-    scenes = [
-        None if planned is None else _scene(planned, shown, state, index)
-        for planned, shown in ((base, before), (head, after))
-    ]
-    if scenes == [None, None]:
+    scenes = (_scene(base, before, state, index), _scene(head, after, state, index))
+    if scenes == (None, None):
         return None
     shown = {(one.wanted.namespace, one.wanted.owner) for one in (*before, *after)}
-    return Topology(tuple(_places(state, index, shown)), scenes[0], scenes[1])
+    return Topology(tuple(_places(state, index, shown)), *scenes)
 
 
 def topology_to_json(picture: Topology | None) -> dict[str, Any] | None:
@@ -143,22 +140,21 @@ class _Shown(NamedTuple):
     wanted: Wanted
 
 
-def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Shown, ...]:
+def _asked(planned: Planned, state: ClusterState) -> tuple[_Shown, ...]:
     """The platform's Deployments and everything else that the plan's targets run, after the plan."""
-    if planned is None or planned.plan is None or planned.stack is None:
+    if planned.plan is None or planned.stack is None:
         return ()
     targets = {target.key: target for target in planned.plan.targets if _has_pods(target.after.reveal())}
     gone = {target.key for target in planned.plan.targets if target.action == "delete"}
     known = by_object(workloads(planned.stack.config))
-    found = {
-        key: body
+    bodies = {
+        key.name: (key, body)
         for key, body in state.objects.reveal().items()
         if key.kind in WORKLOAD_KINDS
         and key.namespace == planned.plan.namespace
         and key.name in known
         and key not in gone
     }
-    bodies = {key.name: (key, body) for key, body in found.items()}
     bodies |= {target.name: (key, target.after.reveal()) for key, target in targets.items()}
     limits = bounds(planned.plan.targets)
     return tuple(
@@ -281,22 +277,14 @@ class _Offer(NamedTuple):
 def _offers(node: Node, several: bool) -> list[_Offer]:
     found = node_gpus(node)
     whole = int(node.allocatable.get(GPU_RESOURCE, 0))
+    bare = _Offer(True, "", "", 0, not node.schedulable, "" if several else node.name)
     amounts = [*([(GPU_RESOURCE, whole)] if whole else []), *found.slices]
-    name = "" if several else node.name
-    if not amounts:
-        return [_Offer(bare=True, product="", resource="", gpus=0, cordoned=not node.schedulable, node=name)]
     return [
-        _Offer(
-            bare=False,
-            product=found.product,
-            resource=resource,
-            gpus=count,
-            cordoned=not node.schedulable,
-            node=name,
-            unit=_unit(resource, found.kind),
+        bare._replace(
+            bare=False, product=found.product, resource=resource, gpus=count, unit=_unit(resource, found.kind)
         )
         for resource, count in amounts
-    ]
+    ] or [bare]
 
 
 def _index(nodes: tuple[Node, ...]) -> dict[tuple[str, str], int]:

@@ -1,13 +1,12 @@
 """The values that a preview is made of."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding
-from modelyard.kube.merge import Owner, Path
 from modelyard.plan.cost.values import StackCost
-from modelyard.plan.values import Step
+from modelyard.plan.values import FieldChange, Step
 from modelyard.preview.topology import Topology
 from modelyard.probes import Drain
 
@@ -29,19 +28,6 @@ SubmissionKind = Literal[
 ]
 
 
-class FieldDiff(NamedTuple):
-    """One field that the head sets differently from the base."""
-
-    path: Path
-    before: Any
-    """After the base's plan, ``merge.ABSENT`` if the field is not set."""
-    after: Any
-    patch: str | None
-    """``name@version`` of the patch at the head that sets it; None if no patch does any more."""
-    back: tuple[Owner, ...] | None = None
-    """The owners that get the field back with its earlier value, without the time; None if it is not restored."""
-
-
 class VersionDiff(NamedTuple):
     """One patch that a target takes in another version, newly, or no longer."""
 
@@ -59,8 +45,9 @@ class TargetDiff(NamedTuple):
     """``removed`` if no patch asks for it any more and it stays, with its fields restored; ``deleted`` if the stack
     owns it and it goes; ``same`` if only its patch versions differ and the object does not.
     """
-    fields: tuple[FieldDiff, ...]
-    """Empty for a deleted object: all of it goes."""
+    fields: tuple[FieldChange, ...]
+    """What the head sets differently, once the base is applied; without current owners, and without the time of owners
+    to which a field is restored. Empty for a deleted object: all of it goes."""
     versions: tuple[VersionDiff, ...]
     replaces_pods: int
     """Pods that a changed template replaces, once base and then head are applied."""
@@ -96,7 +83,7 @@ class SubmissionDiff(NamedTuple):
     name: str
     """Empty if a stack has only one of its kind."""
     status: Status
-    fields: tuple[FieldDiff, ...]
+    fields: tuple[FieldChange, ...]
     """For a job the parameters of its template, else the keys of the stack file; no patch sets them."""
 
 

@@ -4,13 +4,10 @@ from typing import Any
 
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, about, safe, wrapped
+from modelyard.report.style import PLAIN, Style, about, facts_text, safe
 from modelyard.runs.notebooks import Free, Offer, Part
 from modelyard.stack import Stack
 from modelyard.workloads.facts.environments import image_with
-
-_INDENT = 14
-"""Columns before the description."""
 
 
 def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: Style = PLAIN) -> list[str]:
@@ -54,21 +51,18 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
         return ", ".join(f"{name}{f'{words} left' if words else ''}" for name, words in names.items()) or "no GPUs"
 
     rows = {
-        "  flavor": [
+        "flavor": [
             safe(f"{one.name} ({one.gpu or 'no GPU named'}{f', {known.whole[one.name]} free' if known else ''})")
             for one in named
         ],
-        "  device": [safe(f"{gpu} ({count} free)" if known else gpu) for gpu, count in devices.items()],
-        "  allocation": [*gpus, *(["partial"] if parts else [])],
-        "  partition": [safe(part(one)) for one in parts],
-        "  team": [safe(f"{one.name} ({holds(one.name)})") for one in offered.teams],
-        "  priority": [safe(name) for name in offered.priorities],
-        "  free now": [f"unknown: {safe(free.unknown)}"] if free is not None and free.unknown else [],
+        "device": [safe(f"{gpu} ({count} free)" if known else gpu) for gpu, count in devices.items()],
+        "allocation": [*gpus, *(["partial"] if parts else [])],
+        "partition": [safe(part(one)) for one in parts],
+        "team": [safe(f"{one.name} ({holds(one.name)})") for one in offered.teams],
+        "priority": [safe(name) for name in offered.priorities],
+        "free now": [f"unknown: {safe(free.unknown)}"] if free is not None and free.unknown else [],
     }
-    for label, values in rows.items():
-        if values:
-            lines.extend(wrapped(", ".join(values), _INDENT, style.columns, label))
-    return lines
+    return [*lines, *facts_text(((name, ", ".join(values)) for name, values in rows.items()), 14, style)]
 
 
 def choices_document(stack: Stack, offered: Offer, free: Free | None = None) -> dict[str, Any]:

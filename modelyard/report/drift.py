@@ -8,12 +8,10 @@ from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
 from modelyard.plan.drift import FORMAT_VERSION, FieldDrift, StackDrift, TargetDrift
 from modelyard.report.fields import rows_of, rows_text
-from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.json import present, record
+from modelyard.report.style import PLAIN, Style, hanging, shorten, wrapped
+from modelyard.report.values import kind_and_name, owner_words
 from modelyard.stack.words import plural
-
-_NOBODY = "removed; the API server does not record by whom"
-_UNKNOWN = "set by an unknown owner"
 
 
 def drift_text(drifts: Iterable[StackDrift], style: Style = PLAIN) -> list[str]:
@@ -50,8 +48,7 @@ def _remedies(drift: StackDrift) -> Iterator[str]:
 
 
 def _target(target: TargetDrift, style: Style) -> Iterator[str]:
-    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
-    name = style.bold(shorten(kind + target.key.name, style.columns - 2))
+    name = style.bold(shorten(kind_and_name(target.key.kind, target.key.name), style.columns - 2))
     if target.state == "gone":
         yield f"{style.removed('-')} {name}"
         yield "  the whole object is deleted"
@@ -62,7 +59,7 @@ def _target(target: TargetDrift, style: Style) -> Iterator[str]:
     for owners, fields in _by_owner(target.fields):
         yield from wrapped(_whose(owners, fields), 2, style.columns)
         changes = [
-            FieldChange(path=one.path, before=one.applied, after=one.live, patch=None, owners=one.owners, taken=False)
+            FieldChange(path=one.path, before=one.applied, after=one.live, patch=None, owners=one.owners)
             for one in fields
         ]
         yield from rows_text(rows_of(changes), 4, style)
@@ -77,22 +74,18 @@ def _by_owner(fields: Iterable[FieldDrift]) -> list[tuple[tuple[Owner, ...], lis
 
 
 def _whose(owners: Iterable[Owner], fields: Sequence[FieldDrift]) -> str:
-    named = " and ".join(map(_owner, owners))
-    return f"{named}:" if named else f"{_NOBODY if fields[0].live is merge.ABSENT else _UNKNOWN}:"
+    named = " and ".join(owner_words(owner, timed=True) for owner in owners)
+    if fields[0].live is merge.ABSENT:
+        return f"{named or 'removed; the API server does not record by whom'}:"
+    return f"{named or 'set by an unknown owner'}:"
 
 
-def _owner(owner: Owner) -> str:
-    how = f"{owner.operation} of {owner.subresource}" if owner.subresource else owner.operation
-    return safe(f"{owner.manager} ({how})" + (f" at {owner.time}" if owner.time else ""))
-
-
-def drift_document(drifts: Iterable[StackDrift]) -> dict[str, Any]:
+def drift_document(drifts: Sequence[StackDrift]) -> dict[str, Any]:
     """Drift as JSON, as ``modelyard schema drift`` publishes it; a missing key is a missing field."""
-    stacks = tuple(drifts)
     return {
         "formatVersion": FORMAT_VERSION,
-        "drifted": any(drift.state == "drifted" for drift in stacks),
-        "stacks": [_stack_document(drift) for drift in stacks],
+        "drifted": any(drift.state == "drifted" for drift in drifts),
+        "stacks": [_stack_document(drift) for drift in drifts],
     }
 
 
@@ -120,7 +113,9 @@ def _stack_document(drift: StackDrift) -> dict[str, Any]:
 
 
 def _field_document(field: FieldDrift) -> dict[str, Any]:
-    document: dict[str, Any] = {"field": str(field.path), "applied": field.applied}
-    if field.live is not merge.ABSENT:
-        document["live"] = field.live
-    return {**document, "owners": [record(owner) for owner in field.owners]}
+    return {
+        "field": str(field.path),
+        "applied": field.applied,
+        **present(live=field.live),
+        "owners": [record(owner) for owner in field.owners],
+    }

@@ -5,9 +5,9 @@ from typing import Any
 
 from modelyard.hiding import hidden_file
 from modelyard.kube.state import ObjectKey
-from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.report.style import PLAIN, Style, facts_text, safe, table
 from modelyard.stack.config import Config
-from modelyard.stack.environments import Environment, Lock
+from modelyard.stack.environments import Environment, Files, Lock
 from modelyard.stack.words import plural
 from modelyard.workloads.environments.conda import channels_of
 from modelyard.workloads.facts.environments import build_name
@@ -16,12 +16,7 @@ Built = Mapping[str, Mapping[str, str]]
 """State of the build by namespace, by name of the Python environment."""
 SHORT = 12
 """Characters of a digest in texts."""
-_MARKS: Mapping[str, str] = {
-    "built": "built",
-    "building": "is being built",
-    "failed": "could not be built",
-    "none": "not built",
-}
+_UNBUILT = {"building": "is being built", "failed": "could not be built"}
 
 
 def list_text(stack: str, config: Config, built: Built | None = None, style: Style = PLAIN) -> list[str]:
@@ -37,7 +32,7 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
 
 def show_text(config: Config, environment: Environment, style: Style = PLAIN) -> list[str]:
     """A Python environment, and every package of its lock."""
-    files = environment.files
+    files = _files(environment)
     lists = _lists(environment)
     image = environment.image or config.runtime.image or "none"
     facts = (
@@ -48,15 +43,12 @@ def show_text(config: Config, environment: Environment, style: Style = PLAIN) ->
         ("list", ", ".join(lists["requirements"])),
         ("index", f"pip.conf of Secret {environment.index_secret}" if environment.index_secret else "PyPI"),
         ("claim", environment.claim),
-        ("lock", f"{files.lock_file} ({_LOCK_WORDS[_locked(environment)]})" if files is not None else ""),
-        ("digest", files.digest if files is not None else ""),
+        ("lock", f"{files.lock_file} ({_LOCK_WORDS[_locked(environment)]})" if files.lock_file else ""),
+        ("digest", files.digest),
         ("used by", ", ".join(_users(config, environment)) or "nothing"),
     )
-    lines = [style.bold(safe(environment.name))]
-    for name, value in facts:
-        if value:
-            lines.extend(wrapped(safe(value), 11, style.columns, f"  {name}"))
-    packages = files.lock.packages if files is not None and files.lock is not None else ()
+    lines = [style.bold(safe(environment.name)), *facts_text(facts, 11, style)]
+    packages = files.lock.packages if files.lock is not None else ()
     if packages:
         rows: list[tuple[str, ...]] = [(each.name, each.version) for each in packages]
         if environment.conda:
@@ -68,8 +60,8 @@ def show_text(config: Config, environment: Environment, style: Style = PLAIN) ->
 
 def lock_text(environment: Environment, before: Lock | None, *, changed: bool) -> list[str]:
     """What a lock changed."""
-    files = environment.files
-    if files is None or files.lock is None:
+    files = _files(environment)
+    if files.lock is None:
         return []
     total = plural(len(files.lock.packages), "package")
     if not changed:
@@ -106,23 +98,21 @@ def list_document(stack: str, config: Config, built: Built | None = None) -> dic
 
 def show_document(stack: str, config: Config, environment: Environment) -> dict[str, Any]:
     """``environment show --json``."""
-    lock = environment.files.lock if environment.files is not None else None
-    packages = [] if lock is None else [each._asdict() for each in lock.packages]
+    packages = _packages(_files(environment).lock)
     return {"formatVersion": 1, "stack": stack, **_document(config, environment), "packages": packages}
 
 
 def lock_document(stack: str, environment: Environment, before: Lock | None, *, changed: bool) -> dict[str, Any]:
     """``environment lock --json``."""
-    files = environment.files
-    lock = files.lock if files is not None else None
+    files = _files(environment)
     return {
         "formatVersion": 1,
         "stack": stack,
         "name": environment.name,
-        "file": files.lock_file if files is not None else "",
+        "file": files.lock_file,
         "changed": changed,
-        "before": None if before is None else [each._asdict() for each in before.packages],
-        "packages": [] if lock is None else [each._asdict() for each in lock.packages],
+        "before": None if before is None else _packages(before),
+        "packages": _packages(files.lock),
     }
 
 
@@ -132,7 +122,7 @@ def build_document(stack: str, environment: Environment, job: ObjectKey, state: 
         "formatVersion": 1,
         "stack": stack,
         "name": environment.name,
-        "digest": _digest(environment),
+        "digest": _files(environment).digest,
         "namespace": job.namespace,
         "job": job.name,
         "state": state,
@@ -141,16 +131,16 @@ def build_document(stack: str, environment: Environment, job: ObjectKey, state: 
 
 
 def _document(config: Config, one: Environment) -> dict[str, Any]:
-    digest = _digest(one)
+    files = _files(one)
     return {
         "name": one.name,
         "python": one.python,
         "image": one.image or config.runtime.image,
         **_lists(one),
-        "lock": one.files.lock_file if one.files is not None else "",
+        "lock": files.lock_file,
         "locked": _locked(one),
-        "digest": digest or None,
-        "job": build_name(one.name, digest) if digest else None,
+        "digest": files.digest or None,
+        "job": build_name(one.name, files.digest) if files.digest else None,
         "usedBy": _users(config, one),
     }
 
@@ -160,25 +150,29 @@ def _lists(one: Environment) -> dict[str, list[str]]:
     lists = {
         "conda": one.conda,
         "channels": channels_of(one),
-        "requirements": one.files.requirements if one.files is not None else (),
+        "requirements": _files(one).requirements,
     }
     return {name: hidden_file("\n".join(lines)) for name, lines in lists.items()}
 
 
-def _digest(one: Environment) -> str:
-    return one.files.digest if one.files is not None else ""
+def _files(one: Environment) -> Files:
+    return one.files or Files()
+
+
+def _packages(lock: Lock | None) -> list[dict[str, str]]:
+    return [] if lock is None else [each._asdict() for each in lock.packages]
 
 
 def _short(one: Environment) -> str:
-    return _digest(one)[:SHORT] or "none"
+    return _files(one).digest[:SHORT] or "none"
 
 
 _LOCK_WORDS = {"yes": "up to date", "no": "missing", "of another list": "made from an earlier list"}
 
 
 def _locked(one: Environment) -> str:
-    files = one.files
-    if files is None or files.lock is None:
+    files = _files(one)
+    if files.lock is None:
         return "no"
     return "yes" if files.lock.made_of == files.made_of and not files.faults else "of another list"
 
@@ -191,20 +185,18 @@ def _users(config: Config, one: Environment) -> list[str]:
 
 
 def _built_words(states: Mapping[str, str]) -> str:
-    known = [f"{where}: {_MARKS[state]}" for where, state in states.items() if state not in ("none", "built")]
-    done = [where for where, state in states.items() if state == "built"]
-    return ", ".join((*done, *known)) or "nowhere"
+    built = [where for where, state in states.items() if state == "built"]
+    others = [f"{where}: {_UNBUILT[state]}" for where, state in states.items() if state in _UNBUILT]
+    return ", ".join((*built, *others)) or "nowhere"
 
 
 def _changes(before: Lock, after: Lock) -> Iterable[str]:
     old, new = ({(each.name, each.source): each.version for each in lock.packages} for lock in (before, after))
     for key in sorted({*old, *new}):
         name = key[0]
-        if old.get(key) == new.get(key):
-            continue
         if key not in new:
             yield f"- {name} {old[key]}"
         elif key not in old:
             yield f"+ {name} {new[key]}"
-        else:
+        elif old[key] != new[key]:
             yield f"~ {name} {old[key]} → {new[key]}"

@@ -1,7 +1,8 @@
 """Changed fields in readers' words, grouped by what they belong to, and their layout: broken only between changes."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, takewhile
+from operator import eq
 from typing import Any, NamedTuple
 
 from modelyard.kube import merge
@@ -70,7 +71,7 @@ def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> t
 
     ``one_container`` leaves out the container's name, because the pod has only one.
     """
-    return _rows(_shown(changes), one_container)
+    return tuple(row for _, rows in rows_by(changes, lambda _: "", one_container=one_container) for row in rows)
 
 
 def rows_by(
@@ -87,10 +88,8 @@ def rows_by(
 
 def _one_container(shown: Iterable[_Shown]) -> bool:
     """Whether the changes concern at most one container of a pod, besides its init containers."""
-    return (
-        len({one.change.path[4] for one in shown if one.change.path[:4] == _CONTAINERS and len(one.change.path) > 4})
-        < 2
-    )
+    paths = (one.change.path for one in shown)
+    return len({path[4] for path in paths if path[:4] == _CONTAINERS and len(path) > 4}) < 2
 
 
 def _shown(changes: Iterable[FieldChange]) -> tuple[_Shown, ...]:
@@ -105,13 +104,13 @@ def _shown(changes: Iterable[FieldChange]) -> tuple[_Shown, ...]:
         if _is_key(change):
             keys.setdefault(change.path.parent, []).append(change)
         else:
-            named.update(_beginnings(change.path))
+            named.update(beginnings(change.path))
     stand: dict[merge.Path, bool] = {}
     # The path of an item shows the keys of the items around it.
     for item in sorted(keys, key=len, reverse=True):
         if item in named:
             continue
-        named.update(_beginnings(item))
+        named.update(beginnings(item))
         if _is_whole(item, keys[item]):
             stand[next((one for one in keys[item] if one.patch is not None), keys[item][0]).path] = True
         else:
@@ -126,15 +125,13 @@ def _is_key(change: FieldChange) -> bool:
 def _is_whole(item: merge.Path, changes: list[FieldChange]) -> bool:
     """Whether these changes of the item's key are all of it, so that the item itself is added or removed."""
     key = item[-1]
-    comes, goes = (all(value is merge.ABSENT for value in side) for side in zip(*map(_values, changes), strict=True))
+    comes = all(one.before is merge.ABSENT for one in changes)
+    goes = all(one.after is merge.ABSENT for one in changes)
     return isinstance(key, merge.Key) and len(changes) == len(key.fields) and (comes or goes)
 
 
-def _values(change: FieldChange) -> tuple[Any, Any]:
-    return change.before, change.after
-
-
-def _beginnings(path: merge.Path) -> Iterable[merge.Path]:
+def beginnings(path: merge.Path) -> Iterable[merge.Path]:
+    """The paths of what is around a field, the outermost first."""
     return (merge.Path(path[:end]) for end in range(1, len(path)))
 
 
@@ -163,8 +160,6 @@ def _element(value: Any) -> merge.Key | merge.Value | None:
 
 
 def _rows(shown: Iterable[_Shown], one_container: bool) -> tuple[Row, ...]:
-    shown = tuple(shown)
-    one_container = one_container and _one_container(shown)
     found: dict[str, list[tuple[str, _Shown]]] = {}
     for one in shown:
         path = merge.Path(one.change.path[:-2]) if one.whole else one.change.path
@@ -179,7 +174,7 @@ def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
     """Short names of fields that belong together, with their number, such as 4 and ``resources cpu, memory (limits and
     requests)``.
     """
-    nothing = [FieldChange(path=path, before=None, after=None, patch=None, owners=(), taken=False) for path in paths]
+    nothing = [FieldChange(path=path, before=None, after=None, patch=None) for path in paths]
     containers = {change.path[3:5] for change in nothing if change.path[3:4] in (("containers",), ("initContainers",))}
     groups: dict[str, list[FieldChange]] = {}
     for change in nothing:
@@ -382,9 +377,7 @@ def apart(item: Item, room: int) -> tuple[str, str]:
     if before != after:
         return before, after
     old, new = (safe(item.write(value, EVERYTHING)) for value in (item.before, item.after))
-    same = next(
-        (at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), min(len(old), len(new))
-    )
+    same = sum(takewhile(bool, map(eq, old, new)))
     start = max(same - room // 4, 0)
     return _window(old, start, room), _window(new, start, room)
 

@@ -1,5 +1,6 @@
 """Findings as text. Those of one owner, of one cause, or of a file that several stacks share are shown once."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -191,22 +192,13 @@ def _statement(shown: ShownFinding, head: str, indent: int, columns: int) -> lis
 
 
 def _paint(severity: Severity, style: Style) -> Callable[[str], str]:
-    match severity:
-        case Severity.ERROR:
-            return style.error
-        case Severity.WARNING:
-            return style.changed
-        case Severity.ADVICE:
-            return style.dim
+    return {Severity.ERROR: style.error, Severity.WARNING: style.changed, Severity.ADVICE: style.dim}[severity]
 
 
 def tally(findings: Iterable[Finding]) -> str:
     """``1 error, 2 warnings``, without zero counts; empty if there are no findings."""
     found = [alike[0] for alike in together(findings)]
-    words = []
-    for severity in Severity:
-        number = sum(finding.severity is severity and not finding.waived for finding in found)
-        if number:
-            words.append(plural(number, severity.word))
+    counts = Counter(finding.severity for finding in found if not finding.waived)
+    words = [plural(counts[severity], severity.word) for severity in Severity if counts[severity]]
     waived = sum(bool(finding.waived) for finding in found)
     return ", ".join([*words, *([f"{waived} waived"] if waived else [])])

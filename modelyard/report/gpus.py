@@ -1,12 +1,12 @@
 """The table of GPUs as text and as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from modelyard.hardware.table import Row
 from modelyard.names import HARDWARE_FILE
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
+from modelyard.report.style import PLAIN, Style, facts_text, hanging, safe, table
 
 _MARKED = "? unverified or from a weak source. modelyard gpus GPU shows which, and the full reason."
 
@@ -15,14 +15,13 @@ _SPARE = ((110, ("NAME",)), (76, ("NVLINK", "COMPUTE")))
 """Columns that narrower text leaves out: the GPU's id shows its name, and each GPU's own page shows all."""
 
 
-def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
+def gpus_text(rows: Sequence[Row], style: Style = PLAIN) -> list[str]:
     """One line per GPU, with its dense FP16 tensor throughput. A ``?`` marks an unverified number."""
-    shown = list(rows)
     spare = {name for least, names in _SPARE if style.columns < least for name in names}
-    cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in shown]
-    head = tuple(name for name in _cells(shown[0]) if name not in spare) if shown else ("OK?", "GPU")
+    cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in rows]
+    head = tuple(name for name in _cells(rows[0]) if name not in spare) if rows else ("OK?", "GPU")
     lines = table((one.values() for one in cells), head, style)
-    marked = [lines[0], *(_paint(line, row, style) for line, row in zip(lines[1:], shown, strict=True))]
+    marked = [lines[0], *(_paint(line, row, style) for line, row in zip(lines[1:], rows, strict=True))]
     return [*marked, "", *map(style.dim, hanging(_MARKED, 0, style.columns))]
 
 
@@ -60,10 +59,7 @@ def gpu_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
             ("note", row.note),
             ("source", f"{HARDWARE_FILE} of this project: {safe(row.source)}" if row.source else ""),
         )
-        for name, value in facts:
-            if value:
-                lines.extend(wrapped(value, 16, style.columns, f"  {name}"))
-        lines.append("")
+        lines += [*facts_text(facts, 16, style), ""]
     return lines[:-1]
 
 

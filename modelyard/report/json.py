@@ -7,11 +7,12 @@ from typing import Any
 
 from modelyard.findings import Finding
 from modelyard.hiding import hidden_text, without_credentials
+from modelyard.kube import merge
 from modelyard.plan.store import finding_to_json
 from modelyard.report.style import INVISIBLE, LOG_COMMAND
+from modelyard.stack.shape import spelled
 
 FINDINGS_FORMAT = 1
-_WORDS = re.compile(r"_(.)")
 _UNSAFE = re.compile(rf"[{INVISIBLE}]|{LOG_COMMAND}")
 
 
@@ -33,7 +34,12 @@ def _escaped(found: re.Match[str]) -> str:
 
 def record(value: Any) -> dict[str, Any]:
     """A named tuple as a JSON object, names in camel case as everywhere in JSON."""
-    return {_WORDS.sub(lambda found: found[1].upper(), name): part for name, part in value._asdict().items()}
+    return {spelled(name): part for name, part in value._asdict().items()}
+
+
+def present(**values: Any) -> dict[str, Any]:
+    """The values that are not ``merge.ABSENT``: a missing key is a missing field, null is the value null."""
+    return {name: value for name, value in values.items() if value is not merge.ABSENT}
 
 
 def findings_document(findings: Iterable[Finding], *, error: str = "", remedy: str = "") -> dict[str, Any]:

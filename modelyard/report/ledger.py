@@ -1,38 +1,37 @@
 """Ledgers as text and as JSON: what each field held before, and its current state."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from modelyard.hiding import CHANGED
 from modelyard.kube import merge
-from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
 from modelyard.plan.undo.entries import Entry, Noted
 from modelyard.report.fields import field_names, rows_of, rows_text
-from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.json import present, record
+from modelyard.report.style import PLAIN, Style, hanging, shorten, wrapped
+from modelyard.report.values import kind_and_name, owner_words
 from modelyard.stack.words import plural
 
 FORMAT_VERSION = 1
 _ORDER = ("held", "returning", "changed", "returned")
 
 
-def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style = PLAIN) -> list[str]:
+def ledger_text(stack: str, source: str, targets: Sequence[Noted], style: Style = PLAIN) -> list[str]:
     """Every object with a ledger, its fields grouped by their state, with what a destroy changes."""
-    found = list(targets)
     where = "in the cluster" if source == "live" else "on the recorded platform"
-    fields, objects = sum(len(target.entries) for target in found), plural(len(found), "object")
+    fields, objects = sum(len(target.entries) for target in targets), plural(len(targets), "object")
     head = (
         f"{stack}: {plural(fields, 'field')} of {objects} {where}, with the value now and after a destroy"
-        if found
+        if targets
         else f"{stack}: no fields are patched {where}"
     )
-    return [*hanging(head, 2, style.columns), *(line for target in found for line in _target(target, style))]
+    return [*hanging(head, 2, style.columns), *(line for target in targets for line in _target(target, style))]
 
 
 def _target(target: Noted, style: Style) -> Iterator[str]:
-    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
-    yield f"{style.changed('~')} {style.bold(shorten(kind + target.key.name, style.columns - 2))}"
+    name = shorten(kind_and_name(target.key.kind, target.key.name), style.columns - 2)
+    yield f"{style.changed('~')} {style.bold(name)}"
     if target.problem:
         yield from wrapped(f"its ledger cannot be read: {target.problem}", 2, style.columns)
     groups: dict[tuple[int, str], list[Entry]] = {}
@@ -41,7 +40,7 @@ def _target(target: Noted, style: Style) -> Iterator[str]:
     for (_, heading), entries in sorted(groups.items()):
         stays = entries[0].state == "changed"
         changes = [
-            FieldChange(path=one.path, before=first, after=second, patch=None, owners=(), taken=False)
+            FieldChange(path=one.path, before=first, after=second, patch=None)
             for one in entries
             for first, second in [(one.before, one.now) if stays or one.now == CHANGED else (one.now, one.before)]
             if first != second
@@ -56,24 +55,19 @@ def _target(target: Noted, style: Style) -> Iterator[str]:
 
 
 def _heading(entry: Entry) -> str:
-    earlier = " and ".join(map(_owner, entry.owners))
+    earlier = " and ".join(map(owner_words, entry.owners))
     if entry.state == "held":
         if entry.before is merge.ABSENT:
             return "did not exist; is removed"
         return f"is restored to {earlier}" if earlier else "is restored; it had no owner"
     if entry.state == "changed":
-        now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "an unknown owner"
+        now = " and ".join(owner_words(owner, timed=True) for owner in entry.holders) or "an unknown owner"
         return f"changed since by {now}; stays (earlier value → now)"
     if entry.state == "returning":
         return f"has its earlier value; the next apply restores it to {earlier or 'no owner'}"
     if entry.before is merge.ABSENT:
         return "no longer exists, as before the patch"
     return f"belongs to {earlier} again" if earlier else "has its earlier value again"
-
-
-def _owner(owner: Owner, *, time: bool = False) -> str:
-    how = f"{owner.operation} of {owner.subresource}" if owner.subresource else owner.operation
-    return safe(f"{owner.manager} ({how})" + (f" at {owner.time}" if time and owner.time else ""))
 
 
 def ledger_document(stacks: Iterable[tuple[str, str, Iterable[Noted]]]) -> dict[str, Any]:
@@ -97,13 +91,10 @@ def _target_document(target: Noted) -> dict[str, Any]:
 
 
 def _field_document(entry: Entry) -> dict[str, Any]:
-    document: dict[str, Any] = {"field": str(entry.path), "state": entry.state}
-    if entry.before is not merge.ABSENT:
-        document["before"] = entry.before
-    if entry.now is not merge.ABSENT:
-        document["now"] = entry.now
     return {
-        **document,
+        "field": str(entry.path),
+        "state": entry.state,
+        **present(before=entry.before, now=entry.now),
         "owners": [record(owner) for owner in entry.owners],
         "holders": [record(owner) for owner in entry.holders],
     }

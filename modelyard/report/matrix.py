@@ -7,7 +7,8 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.plan.values import names_its_item
 from modelyard.preview.matrix import Row
-from modelyard.report.fields import field_names
+from modelyard.report.fields import beginnings, field_names
+from modelyard.report.json import present
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
 from modelyard.report.values import fitted, writer
 from modelyard.stack.words import few, plural
@@ -35,10 +36,10 @@ def _without_keys(rows: Iterable[Row]) -> tuple[Row, ...]:
     rows = tuple(rows)
     paths = [Path.parse(row.field) for row in rows]
     shown = {
-        (row.target, Path(path[:end]))
+        (row.target, beginning)
         for row, path in zip(rows, paths, strict=True)
         if not _is_key(path, row)
-        for end in range(1, len(path))
+        for beginning in beginnings(path)
     }
     return tuple(
         row
@@ -87,10 +88,7 @@ def matrix_document(rows: Iterable[Row], stacks: Iterable[str]) -> dict[str, Any
             {
                 "target": row.target,
                 "field": row.field,
-                "values": [
-                    {**({} if value is merge.ABSENT else {"value": value}), "stacks": list(names)}
-                    for value, names in row.values
-                ],
+                "values": [{**present(value=value), "stacks": list(names)} for value, names in row.values],
             }
             for row in rows
         ],

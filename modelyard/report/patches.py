@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.catalog import Library, PatchVersion
 from modelyard.catalog.library import BASE, TEMPLATE, Use
 from modelyard.hiding import hidden, hidden_at
-from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.report.style import PLAIN, Style, facts_text, safe, table, wrapped
 from modelyard.report.values import text_of
 from modelyard.stack.config import Target, Targets
 from modelyard.stack.words import listed
@@ -44,10 +44,7 @@ def patch_text(library: Library, name: str, version: str = "", style: Style = PL
         ("versions", _terms(library, name)),
         ("overrides", ", ".join(patch.meta.overrides)),
     )
-    for fact, value in facts:
-        if value:
-            lines.extend(wrapped(value, 13, style.columns, f"  {fact}"))
-    lines.append("")
+    lines += [*facts_text(facts, 13, style), ""]
     properties: dict[str, Any] = patch.schema.get("properties", {})
     # A schema may be only true or false, which does not describe its values.
     described = {name: spec if isinstance(spec, dict) else {} for name, spec in properties.items()}

@@ -92,7 +92,8 @@ def run_text(
     namespace = objects[0].key.namespace
     state = "could be" if dry_run else "is"
     lines = about(run, f"{state} submitted: namespace {namespace}; its stages wait for each other", style)
-    lines += [part for line in _stages(objects) for part in hanging(f"  {line}", 4, style.columns)]
+    stages = (one for one in objects if one.labels.get(STAGE) is not None and one.suspended)
+    lines += [part for one in stages for part in hanging(f"  {one.key.kind} {one.key.name}", 4, style.columns)]
     if not dry_run:
         follow = f"follow it: modelyard job list {stack}, modelyard job logs {stack} {run} --follow"
         for words in (follow, f"end it: modelyard job cancel {stack} {run}"):
@@ -108,12 +109,6 @@ def run_document(
     stages = [one.labels.get(STAGE) for one in objects]
     described = [{**one, "stage": stage} for one, stage in zip(document["objects"], stages, strict=True)]
     return {**document, "pipeline": pipeline, "objects": described}
-
-
-def _stages(objects: Sequence[Created]) -> Iterator[str]:
-    for one in objects:
-        if one.labels.get(STAGE) is not None and one.suspended:
-            yield f"{one.key.kind} {one.key.name}"
 
 
 def _gpus(one: StageSize, pods: int = 1) -> str:

@@ -15,9 +15,8 @@ from modelyard.stack.words import few, plural
 
 MOST_ROWS = 20
 """Rows of a table, unless the user asks for all."""
-_PARTS = (MOST_ROWS, "--team T shows only that team's, --json shows all")
-_ALL_NODES = "--nodes lists every node, --node NAME shows one"
-_UNKNOWN = "unknown"
+_ONE_TEAM = "--team T shows only that team's, --json shows all"
+_ONE_NODE = "--nodes lists every node, --node NAME shows one"
 
 
 class Asked(NamedTuple):
@@ -32,53 +31,36 @@ class Asked(NamedTuple):
 
 def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
     """Products, owners, queues, waiting runs, and nodes; each table has a head, and empty tables are left out."""
-    lines = [_summary(view, asked, style)]
-    whole = len(view.nodes) if asked.all_nodes else MOST_ROWS
-    for head, rows, title, most, more in (
-        (
-            ("PRODUCT", "NODES", "GPUS", "TAKEN", "FREE", "IDLE", "UTIL", "QUEUED", "RESOURCE"),
-            _products(view),
-            "",
-            None,
-            "",
-        ),
-        (
-            ("TEAM", "WHO", "GPUS", "IDLE", "UTIL", "FOR", "PRODUCT", "NODES"),
-            _takers(view.takers, asked),
-            "taken by",
-            *_PARTS,
-        ),
-        (
-            ("TEAM", "FLAVOR", "QUOTA", "USED", "BORROWED", "MAY BORROW", "QUEUED"),
-            _queues(view.queues),
-            "quotas",
-            None,
-            "",
-        ),
-        (("TEAM", "WHO", "GPUS", "FOR", "POSITION", "WAITS FOR"), _waiters(view.waiters, asked), "waiting", *_PARTS),
-        (
-            ("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "UTIL", "WHO"),
-            _nodes(view.nodes),
-            "nodes",
-            whole,
-            _ALL_NODES,
-        ),
-    ):
-        if rows:
-            lines += ["", *([title] if title else []), *table(rows[:most], head, style)]
-        if most is not None and len(rows) > most:
-            lines.append(style.dim(f"and {len(rows) - most} more: {more}"))
-    return [*lines, *_notes(view, asked, style)]
+
+    def part(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], more: str = "") -> list[str]:
+        """A table, with at most ``MOST_ROWS`` if ``more`` says how to see the others."""
+        shown = rows[:MOST_ROWS] if more else rows
+        left = [style.dim(f"and {len(rows) - len(shown)} more: {more}")] if len(shown) < len(rows) else []
+        return ["", *([title] if title else []), *table(shown, head, style), *left] if rows else []
+
+    products = ("PRODUCT", "NODES", "GPUS", "TAKEN", "FREE", "IDLE", "UTIL", "QUEUED", "RESOURCE")
+    takers = ("TEAM", "WHO", "GPUS", "IDLE", "UTIL", "FOR", "PRODUCT", "NODES")
+    quotas = ("TEAM", "FLAVOR", "QUOTA", "USED", "BORROWED", "MAY BORROW", "QUEUED")
+    waiters = ("TEAM", "WHO", "GPUS", "FOR", "POSITION", "WAITS FOR")
+    nodes = ("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "UTIL", "WHO")
+    return [
+        _summary(view, asked, style),
+        *part("", products, _products(view)),
+        *part("taken by", takers, _takers(view.takers, asked), _ONE_TEAM),
+        *part("quotas", quotas, _queues(view.queues)),
+        *part("waiting", waiters, _waiters(view.waiters, asked), _ONE_TEAM),
+        *part("nodes", nodes, _nodes(view.nodes), "" if asked.all_nodes else _ONE_NODE),
+        *_notes(view, asked, style),
+    ]
 
 
 def _summary(view: PoolView, asked: Asked, style: Style) -> str:
     waits = [f"{view.queued} queued"] if view.queued else []
-    if not view.products:
-        return style.bold(asked.stack) + ": " + ", ".join(["the cluster has no GPU nodes", *waits])
     whole = [one for one in view.products if not one.slices]
     slices = [one for one in view.products if one.slices]
     parts = [_taken(products, noun) for products, noun in ((whole, "GPU"), (slices, "slice")) if products]
-    return style.bold(asked.stack) + ": " + ", ".join(["; ".join(parts), *waits])
+    taken = "; ".join(parts) or "the cluster has no GPU nodes"
+    return f"{style.bold(asked.stack)}: {', '.join([taken, *waits])}"
 
 
 def _taken(products: Sequence[ProductUse], noun: str) -> str:
@@ -209,7 +191,7 @@ def _idle(idle: Idle, taken: int) -> str:
     if not taken:
         return "0"
     if idle.unknown >= taken:
-        return _UNKNOWN
+        return "unknown"
     return f"{idle.idle}, {idle.unknown} unknown" if idle.unknown else str(idle.idle)
 
 

@@ -36,9 +36,9 @@ class RenderedStack(NamedTuple):
 def rendered_remotes(plan: Plan) -> tuple[RenderedRemote, ...]:
     """The remote clusters that have files."""
     return tuple(
-        RenderedRemote(far.remote, far.context or "", far.namespace, f"remotes/{far.remote}")
-        for far in plan.remotes
-        if far.asked
+        RenderedRemote(one.remote, one.context or "", one.namespace, f"remotes/{one.remote}")
+        for one in plan.remotes
+        if one.asked
     )
 
 
@@ -70,7 +70,7 @@ def _whole_files(plan: Plan) -> dict[str, str]:
 def _of_remotes(plan: Plan, files: Callable[[Plan], Mapping[str, str]]) -> dict[str, str]:
     """The files of each remote cluster's plan, each in its own folder."""
     folders = {one.name: one.folder for one in rendered_remotes(plan)}
-    of_each = ((folders[far.remote], files(far)) for far in plan.remotes if far.remote in folders)
+    of_each = ((folders[one.remote], files(one)) for one in plan.remotes if one.remote in folders)
     return {f"{folder}/{name}": text for folder, found in of_each for name, text in found.items()}
 
 

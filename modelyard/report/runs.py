@@ -125,8 +125,7 @@ def why_text(diagnosis: Diagnosis, style: Style = PLAIN) -> list[str]:
     for cause in diagnosis.causes:
         lines += wrapped(cause.summary, 9, style.columns, f"  {cause.about}")
         for detail in cause.details:
-            first, *rest = wrapped(detail, 11, style.columns)
-            lines += map(style.dim, [first, *rest])
+            lines += map(style.dim, wrapped(detail, 11, style.columns))
     for text in diagnosis.helps:
         lines += wrapped(text, 4, style.columns, "  →")
     return lines

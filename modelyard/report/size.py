@@ -36,9 +36,8 @@ def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> l
     return [*lines, "", *sources] if sources else lines
 
 
-def size_document(stack: str, file: str, resources: Iterable[Sized]) -> dict[str, Any]:
+def size_document(stack: str, file: str, resources: Sequence[Sized]) -> dict[str, Any]:
     """The sizes as JSON; null is unknown, never zero."""
-    known = list(resources)
     return {
         "formatVersion": 1,
         "stack": stack,
@@ -55,9 +54,9 @@ def size_document(stack: str, file: str, resources: Iterable[Sized]) -> dict[str
                 "needs": record(one.need),
                 "jobs": [_job(job, estimate) for job, estimate in one.jobs],
             }
-            for one in known
+            for one in resources
         ],
-        "sources": {key: record(SOURCES[key]) for key in _cited(known)},
+        "sources": {key: record(SOURCES[key]) for key in _cited(resources)},
     }
 
 

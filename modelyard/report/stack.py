@@ -13,10 +13,10 @@ from modelyard.kube.scheduling.pods import pods_words
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
 from modelyard.report.size import memory_text
-from modelyard.report.style import PLAIN, Style, table, wrapped
+from modelyard.report.style import PLAIN, Style, facts_text, table
 from modelyard.stack import Config, Stack
-from modelyard.stack.environments import Environment
-from modelyard.stack.jobs import Job, NotebookUser, Resource
+from modelyard.stack.environments import Environment, Files
+from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.pool import Partition, Quota
 from modelyard.stack.remote import RemoteQuota
 from modelyard.stack.shape import plain
@@ -33,16 +33,13 @@ from modelyard.workloads.training import active, training_words
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
     """GPU, workloads and patches of a stack, then its pool and its jobs if it has any."""
     config = stack.config
-    lines = [style.bold(f"{stack.name}  {training_words(config)}, release {config.platform.release}"), ""]
-    lines.extend(wrapped(_gpu(stack), 14, style.columns, "  GPU"))
-    lines.extend(wrapped(_allocation(config), 14, style.columns, "  allocation"))
-    lines.extend(
-        wrapped(f"mode {config.platform.mode}, namespace {config.platform.namespace}", 14, style.columns, "  platform")
+    facts = (
+        ("GPU", _gpu(stack)),
+        ("allocation", _allocation(config)),
+        ("platform", f"mode {config.platform.mode}, namespace {config.platform.namespace}"),
+        ("labels", _pairs(config.labels)),
     )
-    if config.labels:
-        labels = ", ".join(f"{key}={value}" for key, value in sorted(config.labels.items()))
-        lines.extend(wrapped(labels, 14, style.columns, "  labels"))
-    lines.append("")
+    patches = ", ".join(one.patch.id for one in chosen) or "none"
     rows = [
         (
             pods_words(workload.deployment, workload.place),
@@ -54,30 +51,32 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
         )
         for workload in sized
     ]
-    lines.extend(table(rows, ("WORKLOAD", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
-    lines.append("")
-    lines.extend(wrapped(", ".join(one.patch.id for one in chosen) or "none", 14, style.columns, "  patches"))
-    return [*lines, *asked_text(config, resources(config), style)]
+    return [
+        style.bold(f"{stack.name}  {training_words(config)}, release {config.platform.release}"),
+        "",
+        *facts_text(facts, 14, style),
+        "",
+        *table(rows, ("WORKLOAD", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2),
+        "",
+        *facts_text([("patches", patches)], 14, style),
+        *asked_text(config, resources(config), style),
+    ]
 
 
 def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected]) -> dict[str, Any]:
-    """The stack as JSON."""
+    """The stack as JSON, with the GPU as the stack file states it."""
+    gpu = {key: value for key, value in record(stack.config.gpu).items() if key != "seen"}
     return {
         "formatVersion": 1,
         "stack": stack.name,
         "file": stack.file,
         "labels": dict(stack.config.labels),
         "training": stack.config.training,
-        "gpu": {**_stated_gpu(stack.config), "serves": list(active(stack.config).allocations(stack.config))},
+        "gpu": {**gpu, "serves": list(active(stack.config).allocations(stack.config))},
         "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],
         **asked_document(stack.config, resources(stack.config)),
         "patches": [{"id": one.patch.id, "params": hidden_params(one)} for one in chosen],
     }
-
-
-def _stated_gpu(config: Config) -> dict[str, Any]:
-    """The GPU as the stack file states it."""
-    return {key: value for key, value in record(config.gpu).items() if key != "seen"}
 
 
 def _gpu(stack: Stack) -> str:
@@ -126,22 +125,20 @@ def asked_text(config: Config, sizes: Sequence[Sized], style: Style = PLAIN) -> 
 def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
     """The sections as JSON: lists of named things with the keys of the stack file, defaults included."""
     sized = {one.resource.name: one for one in sizes if not one.own}
+    servers = config.notebooks.servers
     return {
-        "nodePools": _said(config.node_pools),
-        "flavors": _said(config.flavors),
-        "partitions": _said(config.partitions),
-        "workerClusters": _said(config.worker_clusters),
-        "teams": [
-            {**said, "namespace": namespace_of(one)}
-            for one, said in zip(config.teams, _said(config.teams), strict=True)
-        ],
-        "priorities": _said(config.priorities),
-        "providers": _said(config.providers),
-        "buckets": _said(config.buckets),
+        "nodePools": [*map(_said, config.node_pools)],
+        "flavors": [*map(_said, config.flavors)],
+        "partitions": [*map(_said, config.partitions)],
+        "workerClusters": [*map(_said, config.worker_clusters)],
+        "teams": [{**_said(one), "namespace": namespace_of(one)} for one in config.teams],
+        "priorities": [*map(_said, config.priorities)],
+        "providers": [*map(_said, config.providers)],
+        "buckets": [*map(_said, config.buckets)],
         "remoteClusters": [
             {
                 "name": one.name,
-                **{key: said for key, said in _secretless("", plain(one.cluster)).items() if key not in _OF_A_RESOURCE},
+                **{key: said for key, said in _said(one.cluster).items() if key not in _OF_A_RESOURCE},
                 "resources": [resource.name for resource in one.resources],
                 "quotas": [
                     {"resource": resource.name, **plain(quota)}
@@ -151,27 +148,22 @@ def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
             }
             for one in remote_clusters(config)
         ],
-        "environments": [
-            {**said, "locked": _locked(one)}
-            for one, said in zip(
-                config.environments, _said(one._replace(files=None) for one in config.environments), strict=True
-            )
-        ],
+        "environments": [{**_said(one._replace(files=None)), "locked": _locked(one)} for one in config.environments],
         "notebookServers": [
-            {**said, "namespace": namespace_of_server(config, one)}
-            for one, said in zip(_users(config), _said(_users(config)), strict=True)
+            {**_said(one), "namespace": namespace_of_server(config, one)} for one in (servers.users if servers else ())
         ],
         "resources": [
-            {**said, "size": _size(sized[said["name"]]) if said["name"] in sized else None}
-            for said in _said(config.resources)
+            {**_said(one), "size": _size(sized[one.name]) if one.name in sized else None} for one in config.resources
         ],
-        "jobs": _said(config.jobs),
-        "pipelines": _said(config.pipelines),
+        "jobs": [*map(_said, config.jobs)],
+        "pipelines": [*map(_said, config.pipelines)],
     }
 
 
-def _said(values: Iterable[Any]) -> list[dict[str, Any]]:
-    return [_secretless("", plain(value)) for value in values]
+def _said(value: Any) -> dict[str, Any]:
+    """A part of a stack file as its keys."""
+    said: dict[str, Any] = _secretless("", plain(value))
+    return said
 
 
 def _secretless(name: str, value: Any) -> Any:
@@ -183,8 +175,8 @@ def _secretless(name: str, value: Any) -> Any:
 
 def _locked(environment: Environment) -> int | None:
     """Packages of the lock; None without a matching lock."""
-    files = environment.files
-    return len(files.lock.packages) if files is not None and files.lock is not None and files.digest else None
+    files = environment.files or Files()
+    return len(files.lock.packages) if files.lock is not None and files.digest else None
 
 
 def _size(one: Sized) -> dict[str, Any]:
@@ -199,7 +191,7 @@ def _size(one: Sized) -> dict[str, Any]:
 
 def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     """Head and rows of each section, the pool first, then what runs in it."""
-    clusters = remote_clusters(config)
+    clusters, servers = remote_clusters(config), config.notebooks.servers
     places = {resource.name: one.name for one in clusters for resource in one.resources}
     on = {id(job): one.resource for one in sizes for job, _ in one.jobs}
     yield (
@@ -208,7 +200,7 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
     yield (
         ("FLAVOR", "GPU", "NODE LABELS"),
-        ((one.name, one.gpu or "-", _pairs(node_labels(one))) for one in config.flavors),
+        ((one.name, one.gpu or "-", _pairs(node_labels(one)) or "-") for one in config.flavors),
     )
     yield (
         ("PARTITION", "GPU", "MODE", "OF ONE GPU"),
@@ -228,10 +220,7 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
     yield ("PROVIDER", "KIND", "LAUNCHED BY"), ((one.name, one.kind, one.launched_by) for one in config.providers)
     yield ("BUCKET", "URL", "REACHED BY"), ((one.name, one.url, _names(one.reached_by)) for one in config.buckets)
-    yield (
-        ("REMOTE CLUSTER", "NAMESPACE", "CONTEXT", "AT ONCE", "RESOURCES"),
-        map(_remote, clusters),
-    )
+    yield ("REMOTE CLUSTER", "NAMESPACE", "CONTEXT", "AT ONCE", "RESOURCES"), map(_remote, clusters)
     yield (
         ("ENVIRONMENT", "PYTHON", "IMAGE", "LOCKED"),
         (
@@ -242,10 +231,9 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     yield (
         ("NOTEBOOK SERVER", "NAMESPACE", "CPU", "MEMORY"),
         (
-            (one.name, namespace_of_server(config, one) or "-", servers.cpu, servers.memory)
-            for servers in (config.notebooks.servers,)
+            ((one.name, namespace_of_server(config, one) or "-", servers.cpu, servers.memory) for one in servers.users)
             if servers is not None
-            for one in servers.users
+            else ()
         ),
     )
     yield (
@@ -266,17 +254,12 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
 
 
-def _users(config: Config) -> tuple[NotebookUser, ...]:
-    servers = config.notebooks.servers
-    return servers.users if servers is not None else ()
-
-
 def _names(names: Iterable[str]) -> str:
     return ", ".join(names) or "-"
 
 
-def _pairs(labels: Any) -> str:
-    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"
+def _pairs(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
 def _parts(one: Partition) -> str:

@@ -146,6 +146,11 @@ def about(name: str, words: str, style: Style) -> list[str]:
     return [first.replace(safe(name), style.bold(safe(name)), 1), *rest]
 
 
+def facts_text(facts: Iterable[tuple[str, str]], indent: int, style: Style) -> list[str]:
+    """Each fact that is not empty, beside its name, with its further lines below it."""
+    return [line for name, fact in facts if fact for line in wrapped(fact, indent, style.columns, f"  {name}")]
+
+
 def table(rows: Iterable[Iterable[str]], head: Iterable[str], style: Style, indent: int = 0) -> list[str]:
     """Rows in aligned columns under a bold head, one text per row; a long last cell continues on more lines."""
     body = [[*(shorten(cell, WIDEST_CELL) for cell in row[:-1]), safe(row[-1])] for row in map(list, rows)]

@@ -11,6 +11,7 @@ from modelyard.report.fields import Row, asked_by, is_own_note, rows_by, rows_te
 from modelyard.report.finding import findings_text, taken_over, tally, together
 from modelyard.report.part import complete, part_of, totals, unplanned
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.values import kind_and_name
 from modelyard.stack.words import plural
 
 
@@ -40,8 +41,8 @@ def plan_text(
     head = hanging(f"{plan.stack}  {plan.headline}", 2, style.columns)
     lines = [*map(style.bold, head), *map(style.dim, hanging(_state(plan), 2, style.columns)), ""]
     lines.extend(_targets(plan, _changed(part), style))
-    for far in part.remotes:
-        lines.extend(_remote(far, style))
+    for remote in part.remotes:
+        lines.extend(_remote(remote, style))
     if shown:
         lines.extend([style.bold("Findings"), *findings_text(shown, style), ""])
     if not advice:
@@ -57,35 +58,33 @@ def _changed(plan: Plan) -> tuple[TargetPlan, ...]:
     return tuple(target for target in plan.targets if target.action != "none")
 
 
-def _remote(far: Plan, style: Style) -> list[str]:
+def _remote(remote: Plan, style: Style) -> list[str]:
     """The part of a plan for a remote cluster."""
-    changed = _changed(far)
-    state = _state(far) if changed else f"no changes {_state(far)}"
-    head = [*map(style.bold, hanging(far.headline, 2, style.columns))]
-    return [*head, *map(style.dim, hanging(state, 2, style.columns)), "", *_targets(far, changed, style)]
+    changed = _changed(remote)
+    state = _state(remote) if changed else f"no changes {_state(remote)}"
+    return [
+        *map(style.bold, hanging(remote.headline, 2, style.columns)),
+        *map(style.dim, hanging(state, 2, style.columns)),
+        "",
+        *_targets(remote, changed, style),
+    ]
 
 
 def _no_changes(plan: Plan, style: Style) -> list[str]:
-    rest = f": no changes against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]})"
-    first, *more = hanging(plan.stack + rest, 2, style.columns)
+    first, *more = hanging(f"{plan.stack}: no changes {_against(plan)}", 2, style.columns)
     name, colon, words = first.partition(": ")
     return [style.bold(name) + colon + words, *more]
 
 
-def _where(plan: Plan) -> str:
-    if plan.source == "live":
-        return "the live cluster"
-    return f"stacks/recorded/{recorded_name(plan.stack, plan.remote) if plan.remote else plan.stack}"
+def _against(plan: Plan) -> str:
+    recorded = recorded_name(plan.stack, plan.remote) if plan.remote else plan.stack
+    where = "the live cluster" if plan.source == "live" else f"stacks/recorded/{recorded}"
+    return f"against {where} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]})"
 
 
 def _state(plan: Plan) -> str:
-    if not plan.cluster:
-        return (
-            f"against an empty cluster (modelyard record {plan.stack} records the real one), namespace {plan.namespace}"
-        )
-    return (
-        f"against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]}), namespace {plan.namespace}"
-    )
+    empty = f"against an empty cluster (modelyard record {plan.stack} records the real one)"
+    return f"{_against(plan) if plan.cluster else empty}, namespace {plan.namespace}"
 
 
 def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[str]:
@@ -228,9 +227,8 @@ def _patch(target: TargetPlan, rows: Grouped) -> str:
 
 def _head(target: TargetPlan, rows: Grouped, why: str, lead: str, indent: int, style: Style) -> list[str]:
     """Name, patch, effects and reason, on one line if they fit."""
-    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
     room = style.columns - indent
-    name = shorten(kind + target.name, room)
+    name = shorten(kind_and_name(target.key.kind, target.name), room)
     line, used = lead + style.bold(name), len(name)
     lines = [line]
     patch = shorten(_patch(target, rows), room)
@@ -341,15 +339,11 @@ def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, st
     if not plan.acts:
         return "nothing to apply.", "", ""
     if saved:
+        from shlex import quote
+
         differs = "" if plan.source == "live" else "; it fails if the cluster is not as recorded"
-        return "", f"modelyard apply --plan {_quoted(saved)}", differs
+        return "", f"modelyard apply --plan {quote(saved)}", differs
     changed = [target.name for target in plan.changed]
     unseen = only is not None and any(name not in only for name in changed)
     every = f"all {len(changed)} targets" if len(changed) > 1 else "1 target"
     return "", f"modelyard apply {plan.stack}", f" ({every})" if unseen else ""
-
-
-def _quoted(path: str) -> str:
-    from shlex import quote
-
-    return quote(path)

@@ -1,11 +1,11 @@
 """The sources of the values of one field or of several, as text and as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from modelyard.kube import merge
 from modelyard.plan.trace import Trace
-from modelyard.report.json import record
+from modelyard.report.json import present, record
 from modelyard.report.style import PLAIN, Style, safe, shorten, table, wrapped
 from modelyard.report.values import fitted, writer
 from modelyard.stack.words import plural
@@ -50,7 +50,7 @@ def _pair(left: str, width: int, where: str, style: Style) -> str:
 
 def trace_document(traced: Trace) -> dict[str, Any]:
     """The trace as JSON; a missing key is a missing field."""
-    document: dict[str, Any] = {
+    return {
         "formatVersion": 1,
         "target": traced.target.name,
         "field": str(traced.path),
@@ -72,12 +72,8 @@ def trace_document(traced: Trace) -> dict[str, Any]:
             }
             for setting in traced.settings
         ],
+        **present(before=traced.before, after=traced.after),
     }
-    if traced.before is not merge.ABSENT:
-        document["before"] = traced.before
-    if traced.after is not merge.ABSENT:
-        document["after"] = traced.after
-    return document
 
 
 SHORT = 24
@@ -93,10 +89,9 @@ def _unset(traced: Trace) -> str:
     return "modelyard itself" if ours and traced.after is not merge.ABSENT else "no patch"
 
 
-def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN) -> list[str]:
+def subtree_text(path: merge.Path, traces: Sequence[Trace], style: Style = PLAIN) -> list[str]:
     """A table of the fields below a path."""
-    found = list(traces)
-    shown = found if len(found) <= SHORT else [one for one in found if one.settings] or found[:SHORT]
+    shown = traces if len(traces) <= SHORT else [one for one in traces if one.settings] or traces[:SHORT]
     shared = _shared([one.path for one in shown], len(path))
     rows = [
         (
@@ -107,12 +102,12 @@ def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN
         for one in shown
     ]
     lines = [
-        style.bold(shorten(found[0].target.name, style.columns)),
+        style.bold(shorten(traces[0].target.name, style.columns)),
         *wrapped(str(merge.Path(shown[0].path[:shared])), 2, style.columns),
         *table(rows, ("FIELD", "VALUE", "SET BY"), style, indent=2),
     ]
-    if len(shown) < len(found):
-        rest = f"{plural(len(found) - len(shown), 'more field')} below {path}"
+    if len(shown) < len(traces):
+        rest = f"{plural(len(traces) - len(shown), 'more field')} below {path}"
         lines.extend(wrapped(rest + (" that no patch sets" if shown[0].settings else ""), 2, style.columns))
     return lines
 
@@ -133,21 +128,19 @@ def _value(one: Trace) -> str:
     return f"{fitted(one.before, half, say)} → {fitted(one.after, half, say)}"
 
 
-def subtree_document(path: merge.Path, traces: Iterable[Trace]) -> dict[str, Any]:
+def subtree_document(path: merge.Path, traces: Sequence[Trace]) -> dict[str, Any]:
     """The fields as JSON, all of them; a missing key is a missing field."""
-    found = list(traces)
     return {
         "formatVersion": 1,
-        "target": found[0].target.name,
+        "target": traces[0].target.name,
         "field": str(path),
-        "fields": [_field(one) for one in found],
+        "fields": [_field(one) for one in traces],
     }
 
 
 def _field(one: Trace) -> dict[str, Any]:
-    document: dict[str, Any] = {"field": str(one.path), "patches": [setting.patch for setting in one.settings]}
-    if one.before is not merge.ABSENT:
-        document["before"] = one.before
-    if one.after is not merge.ABSENT:
-        document["after"] = one.after
-    return document
+    return {
+        "field": str(one.path),
+        "patches": [setting.patch for setting in one.settings],
+        **present(before=one.before, after=one.after),
+    }

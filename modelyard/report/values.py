@@ -42,6 +42,17 @@ def _inner(value: Any, most: int) -> str:
     return text_of(value, most)
 
 
+def kind_and_name(kind: str, name: str) -> str:
+    """``deployment-ray-head``, ``RayCluster training``: the name, with its kind if it is no Deployment."""
+    return name if kind == "Deployment" else f"{kind} {name}"
+
+
+def owner_words(owner: merge.Owner, *, timed: bool = False) -> str:
+    """``kubectl (Update of scale)``; ``timed``: with the time of its last write."""
+    how = f"{owner.operation} of {owner.subresource}" if owner.subresource else owner.operation
+    return safe(f"{owner.manager} ({how})" + (f" at {owner.time}" if timed and owner.time else ""))
+
+
 def some(parts: Iterable[str], most: int, joint: str = ", ") -> str:
     """The first parts, and how many more there are: ``a, b, … 3 more``."""
     every = list(parts)

@@ -4,14 +4,15 @@ from typing import Any
 
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
-from modelyard.preview import FieldDiff, Preview, StackDiff, TargetDiff
+from modelyard.plan import FieldChange
+from modelyard.preview import Preview, StackDiff, TargetDiff
 from modelyard.preview.values import Revision
 
 MEMORY = merge.Path.parse("spec.template.spec.containers[name=worker].resources.limits.memory")
 
 
 def target(name: str = "deployment-worker", after: Any = "48Gi", **changes: Any) -> TargetDiff:
-    fields = (FieldDiff(MEMORY, "32Gi", after, "ray-worker@v1"),)
+    fields = (FieldChange(MEMORY, "32Gi", after, "ray-worker@v1"),)
     return TargetDiff(name, "Deployment", "changed", fields, (), 1, (1, 1), (1, 1))._replace(**changes)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from playwright.sync_api import Page
 
 from modelyard.plan.cost.values import Count, Money, TargetCost, cost_to_json, stack_cost
-from modelyard.report.html import html_page
+from modelyard.report.html.page import html_page
 
 Opened = Callable[..., Page]
 """Opens a page: the file, what stands behind its #, and options of the browser context."""

@@ -71,8 +71,6 @@ HIDDEN_WHERE_MADE = {
     "modelyard.plan.values.FieldChange.before": "hidden_change",
     "modelyard.preview.matrix.Column.fields": "hidden_field; of the value itself a digest with a random key",
     "modelyard.preview.matrix.Row.values": "from Column.fields",
-    "modelyard.preview.values.FieldDiff.after": "from FieldChange, hidden_change",
-    "modelyard.preview.values.FieldDiff.before": "from FieldChange, hidden_change",
     "modelyard.report.fields.Item.after": "from FieldChange",
     "modelyard.report.fields.Item.before": "from FieldChange",
 }

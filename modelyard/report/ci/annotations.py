@@ -20,7 +20,6 @@ MOST_ROWS = 200
 """Rows of the summary's table. A step's summary may have 1 MiB, far more than is readable."""
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "notice"}
-_WORDS = {"error": "error", "warning": "warning", "notice": "note"}
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#@&])")
 
 
@@ -35,13 +34,13 @@ def annotations_text(checked: Checked) -> list[str]:
     checked = _gathered(checked)
     lines: list[str] = []
     rest: list[Finding] = []
-    for kind in ("error", "warning", "notice"):
+    for severity, kind in _KINDS.items():
         found = [finding for finding in checked.findings if _kind(finding) == kind]
         room = len(found) if len(found) <= MOST else MOST - 1
         lines += [_command(finding, kind, checked) for finding in found[:room]]
         if found[room:]:
             rest += found[room:]
-            more = f"{plural(len(found) - room, f'more {_WORDS[kind]}')}: see the log, or the summary of the run"
+            more = f"{plural(len(found) - room, f'more {severity.word}')}: see the log, or the summary of the run"
             lines.append(f"::{kind} title=modelyard check::{_data(more)}")
     lines += findings_text(rest)
     return [*lines, counted]
@@ -94,7 +93,7 @@ def _table(checked: Checked) -> Iterator[str]:
     yield "|---|---|---|---|"
     for finding in checked.findings[:MOST_ROWS]:
         place = checked.place(finding)
-        word = "waived" if finding.waived else _WORDS[_kind(finding)]
+        word = "waived" if finding.waived else finding.severity.word
         what = "<br>".join(_cell(sentence) for sentence in sentences(finding))
         where = f"{_cell(place.file)}:{place.line}"
         yield f"| {word} | {_cell(finding.code)} | {what} | {where} |"

@@ -44,7 +44,9 @@ def sarif_document(checked: Checked) -> dict[str, Any]:
     """
     known = checked.known
     codes = sorted({finding.code for finding in checked.findings})
-    worst = {code: _worst(f for f in checked.findings if f.code == code) for code in codes}
+    worst = {
+        code: max((_level(one) for one in checked.findings if one.code == code), key=_GRAVITY.index) for code in codes
+    }
     driver = {
         "name": "modelyard",
         "version": __version__,
@@ -86,10 +88,6 @@ def _plain(markdown: str, *, lines: bool = False) -> str:
     """Markdown without its marks; on one line unless ``lines`` is set."""
     text = _MARKS.sub("", re.sub(r"^```.*\n", "", markdown, flags=re.MULTILINE))
     return text if lines else " ".join(text.split())
-
-
-def _worst(findings: Iterable[Finding]) -> str:
-    return max(map(_level, findings), key=_GRAVITY.index)
 
 
 def _level(finding: Finding) -> str:

@@ -1,6 +1,7 @@
 """GPUs and costs before and after, one row per stack or target: a chart is a table whose last column is drawn."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,12 +16,8 @@ CAP = 25
 _STEPS = (1, 2, 5)
 _MOST_STEPS = 4
 
-
-class Amount(NamedTuple):
-    """The lowest and highest amount, exact."""
-
-    low: Fraction
-    high: Fraction
+Words = tuple[str, str, str]
+"""Before, after, difference."""
 
 
 class Pair(NamedTuple):
@@ -29,9 +26,9 @@ class Pair(NamedTuple):
     stack: int | None
     """Its index in the document; None for the total of several stacks."""
     name: str
-    before: Amount | None
-    after: Amount | None
-    delta: Amount | None
+    before: Money | None
+    after: Money | None
+    delta: Money | None
 
 
 class Bar(NamedTuple):
@@ -46,8 +43,7 @@ class Row(NamedTuple):
 
     stack: int | None
     name: str
-    words: tuple[str, str, str]
-    """Before, after, difference."""
+    words: Words
     bars: tuple[Bar | None, Bar | None]
 
 
@@ -57,7 +53,7 @@ class Chart(NamedTuple):
     rows: tuple[Row, ...]
     ticks: tuple[tuple[float, str], ...]
     """Position in units of the drawing, and label."""
-    total: tuple[str, str, str] | None
+    total: Words | None
     """For all stacks that change; None if another chart shows it."""
 
 
@@ -79,25 +75,25 @@ def gpus_of(document: Mapping[str, Any]) -> Gpus:
     for change in document["changes"]:
         before, after = sums.get(change["target"], (0, 0))
         sums[change["target"]] = (before + change["gpus"]["before"], after + change["gpus"]["after"])
-    targets = [_pair(None, name, *pair) for name, pair in sums.items() if any(pair)]
-    stacks = [
-        _pair(at, stack["stack"], stack["gpus"]["before"], stack["gpus"]["after"])
+    targets = dict(_gpu_pair(None, name, *pair) for name, pair in sums.items() if any(pair))
+    stacks = dict(
+        _gpu_pair(at, stack["stack"], stack["gpus"]["before"], stack["gpus"]["after"])
         for at, stack in enumerate(document["stacks"])
         if stack["gpus"] is not None and stack["gpus"]["before"] != stack["gpus"]["after"]
-    ]
+    )
     before, after = (sum(pair[side] for pair in sums.values()) for side in (0, 1))
-    total = (f"{before:,}", f"{after:,}", difference(after - before))
     planned = all(stack["gpus"] is not None for stack in document["stacks"])
-    return Gpus(bool(targets), _gpu_chart(targets, total), _gpu_chart(stacks, None), planned)
+    least = Fraction(1)
+    return Gpus(bool(targets), _chart(targets, least, _gpu_words(before, after)), _chart(stacks, least, None), planned)
 
 
-def _gpu_chart(pairs: Sequence[Pair], total: tuple[str, str, str] | None) -> Chart:
-    words = {pair: (_whole(pair.before), _whole(pair.after), _signed(pair.delta)) for pair in pairs}
-    return Chart(rows(pairs, words.__getitem__, Fraction(1)), ticks(pairs, Fraction(1)), total)
+def _gpu_pair(stack: int | None, name: str, before: int, after: int) -> tuple[Pair, Words]:
+    exact = (Money(Fraction(number), Fraction(number)) for number in (before, after, after - before))
+    return Pair(stack, name, *exact), _gpu_words(before, after)
 
 
-def _pair(stack: int | None, name: str, before: int, after: int) -> Pair:
-    return Pair(stack, name, _exact(before), _exact(after), _exact(after - before))
+def _gpu_words(before: int, after: int) -> Words:
+    return f"{before:,}", f"{after:,}", difference(after - before)
 
 
 def difference(number: int) -> str:
@@ -105,52 +101,29 @@ def difference(number: int) -> str:
     return "no change" if not number else f"{'+' if number > 0 else '−'}{abs(number):,}"
 
 
-def rows(pairs: Iterable[Pair], words: Callable[[Pair], tuple[str, str, str]], least: Fraction) -> tuple[Row, ...]:
-    """The rows of a chart whose axis has no finer steps than ``least``."""
-    pairs = tuple(pairs)
-    top = _top(pairs, least)
-    return tuple(
-        Row(pair.stack, pair.name, words(pair), (_bar(pair.before, top), _bar(pair.after, top)))
+def _chart(pairs: Mapping[Pair, Words], least: Fraction, total: Words | None) -> Chart:
+    """The pairs with their words; the axis has no finer steps than ``least``."""
+    most = max((side.high for pair in pairs for side in (pair.before, pair.after) if side), default=Fraction(0))
+    step = _step(most, least)
+    number = math.ceil(most / step)
+    top = step * number
+    rows = tuple(
+        Row(pair.stack, pair.name, pairs[pair], (_bar(pair.before, top), _bar(pair.after, top)))
         for pair in sorted(pairs, key=lambda one: (-_weight(one), one.name))
     )
-
-
-def ticks(pairs: Sequence[Pair], least: Fraction) -> tuple[tuple[float, str], ...]:
-    """Round numbers along the axis."""
-    step, top = _step(_most(pairs), least), _top(pairs, least)
-    return tuple(_ticks(step, top)) if top else ()
-
-
-def _ticks(step: Fraction, top: Fraction) -> Iterator[tuple[float, str]]:
-    for number in range(int(top / step) + 1):
-        yield round(float(step * number / top * WIDTH), 1), f"{float(step * number):,g}"
-
-
-def _exact(number: int) -> Amount:
-    return Amount(Fraction(number), Fraction(number))
-
-
-def _whole(amount: Amount | None) -> str:
-    return "unknown" if amount is None else f"{int(amount.low):,}"
-
-
-def _signed(amount: Amount | None) -> str:
-    return "unknown" if amount is None else difference(int(amount.low))
+    ticks = ((round(at * WIDTH / number, 1), f"{float(step * at):,g}") for at in range(number + 1) if number)
+    return Chart(rows, tuple(ticks), total)
 
 
 def _weight(pair: Pair) -> Fraction:
     return Fraction(0) if pair.delta is None else max(map(abs, pair.delta))
 
 
-def _bar(amount: Amount | None, top: Fraction) -> Bar | None:
+def _bar(amount: Money | None, top: Fraction) -> Bar | None:
     if amount is None:
         return None
     low, high = (round(float(end / top * WIDTH), 1) if top else 0.0 for end in amount)
     return Bar(low, high)
-
-
-def _most(pairs: Iterable[Pair]) -> Fraction:
-    return max((side.high for pair in pairs for side in (pair.before, pair.after) if side), default=Fraction(0))
 
 
 def _step(most: Fraction, least: Fraction) -> Fraction:
@@ -161,12 +134,6 @@ def _step(most: Fraction, least: Fraction) -> Fraction:
             if size * step * _MOST_STEPS >= most:
                 return size * step
         size *= 10
-
-
-def _top(pairs: Iterable[Pair], least: Fraction) -> Fraction:
-    most = _most(pairs)
-    step = _step(most, least)
-    return step * -(-most // step)
 
 
 _LEAST = Fraction(1, 100)
@@ -183,7 +150,7 @@ class Cost(NamedTuple):
     """The details in a few lines: sums, sources of prices, what has no price."""
 
     @property
-    def amounts(self) -> tuple[str, str, str]:
+    def amounts(self) -> Words:
         """Before, after, difference."""
         return self[:3]
 
@@ -213,14 +180,12 @@ def cost_chart(document: Mapping[str, Any]) -> Chart | None:
     costs = list(_costs(document))
     if all(cost is None for cost in costs):
         return None
-    changed: dict[Pair, tuple[str, str, str]] = {}
+    changed: dict[Pair, Words] = {}
     for at, (cost, stack) in enumerate(zip(costs, document["stacks"], strict=True)):
-        before, after, delta = _usd(cost)
-        if delta != _NOTHING:
-            pair = Pair(at, stack["stack"], _amount(before), _amount(after), _amount(delta))
-            changed[pair] = _words(before, after, delta).amounts
-    pairs = tuple(changed)
-    return Chart(rows(pairs, changed.__getitem__, _LEAST), ticks(pairs, _LEAST), total_cost(document).amounts)
+        pair = Pair(at, stack["stack"], *_usd(cost))
+        if pair.delta != _NOTHING:
+            changed[pair] = _words(pair.before, pair.after, pair.delta).amounts
+    return _chart(changed, _LEAST, total_cost(document).amounts)
 
 
 def _costs(document: Mapping[str, Any]) -> Iterator[StackCost | None]:
@@ -239,17 +204,9 @@ def _in_words(cost: StackCost) -> Cost:
 
 
 def _words(before: Money | None, after: Money | None, delta: Money | None, about: tuple[str, ...] = ()) -> Cost:
-    return Cost(
-        _bare(words.money(before, "")), _bare(words.money(after, "")), _bare(words.difference(delta, "")), about
-    )
-
-
-def _bare(text: str) -> str:
-    return text.replace("USD ", "")
-
-
-def _amount(usd: Money | None) -> Amount | None:
-    return None if usd is None else Amount(*usd)
+    texts = words.money(before, ""), words.money(after, ""), words.difference(delta, "")
+    was, will, change = (text.replace("USD ", "") for text in texts)
+    return Cost(was, will, change, about)
 
 
 def _sum(amounts: tuple[Money | None, ...]) -> Money:

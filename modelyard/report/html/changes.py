@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from modelyard.plan.cost.values import total_from_json
 from modelyard.plan.cost.words import difference
+from modelyard.report.html.findings import PARTS
 from modelyard.report.html.text import value_text
 from modelyard.report.preview.words import happens
 from modelyard.report.values import exactly
@@ -24,13 +25,6 @@ _GIST = 32
 NOBODY = "no owner any more"
 DEFAULT = "the API server’s default"
 """What sets a field that no patch asks for."""
-PARTS = {
-    "new": "new",
-    "waived": "newly waived",
-    "relaxed": "no longer checked or less severe",
-    "fixed": "fixed",
-    "still": "still there",
-}
 MARKS = {"added": "+", "removed": "−", "deleted": "−", "changed": "±", "same": "="}
 
 
@@ -44,13 +38,6 @@ class Field(NamedTuple):
     after: str | None
     patch: str
     """What sets it: a patch, or a description of the source if no patch asks for it."""
-
-
-class Version(NamedTuple):
-    """A patch that the target uses in another version."""
-
-    name: str
-    words: str
 
 
 class Change(NamedTuple):
@@ -71,7 +58,8 @@ class Change(NamedTuple):
     """What it adds or saves an hour, empty if nothing."""
     findings: tuple[tuple[str, tuple[str, ...]], ...]
     """The codes of findings that need attention, the most serious first, by what became of them."""
-    versions: tuple[Version, ...]
+    versions: tuple[tuple[str, str], ...]
+    """The patches that the target uses in another version: the name, and how the version changes."""
     fields: tuple[Field, ...]
     gist: str
     """The first field in a few words, to distinguish folded changes of one target."""
@@ -126,8 +114,7 @@ def patches_of(change: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(names | {field["patch"].split("@")[0] for field in change["fields"] if field["patch"]}))
 
 
-def version_words(before: str | None, after: str | None) -> str:
-    """How a patch's version changes."""
+def _version_words(before: str | None, after: str | None) -> str:
     if before is None:
         return f"{after}, new here"
     if after is None:
@@ -149,7 +136,7 @@ def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]],
         gpus=(one["gpus"]["before"], one["gpus"]["after"]),
         cost=_cost(one.get("cost")),
         findings=tuple(_codes(one.get("findings", {}))),
-        versions=tuple(Version(each["name"], version_words(each["before"], each["after"])) for each in one["versions"]),
+        versions=tuple((each["name"], _version_words(each["before"], each["after"])) for each in one["versions"]),
         fields=fields,
         gist=_gist(fields),
         open=is_open,
@@ -168,15 +155,10 @@ def _cost(cost: Mapping[str, Any] | None) -> str:
 
 def _codes(findings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for part, words in PARTS.items():
-        loud = (one["code"] for one in findings.get(part, ()) if _counts(part, one))
-        codes = tuple(dict.fromkeys(loud))
+        loud = (one for one in findings.get(part, ()) if one["severity"] != "advice")
+        codes = tuple(dict.fromkeys(one["code"] for one in loud if part == "waived" or not one["waived"]))
         if codes:
             yield words, codes
-
-
-def _counts(part: str, one: Mapping[str, Any]) -> bool:
-    """Whether it needs attention."""
-    return one["severity"] != "advice" and (part == "waived" or not one["waived"])
 
 
 def _gist(fields: tuple[Field, ...]) -> str:

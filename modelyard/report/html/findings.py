@@ -6,17 +6,13 @@ from typing import Any, NamedTuple
 from modelyard.explanations import Explanation, explanations
 from modelyard.findings import Severity
 from modelyard.report.code_host import Link, Links, no_links
+from modelyard.report.preview.words import RELAXED, WAIVED
 
 WORDS = {one.value: one.word for one in Severity}
 """Severities as texts name them, most severe first."""
 SEVERITIES = tuple(WORDS)
-PARTS = {
-    "new": "New",
-    "waived": "Newly waived",
-    "relaxed": "No longer checked or less severe",
-    "fixed": "Fixed",
-    "still": "Still there",
-}
+PARTS = {"new": "new", "waived": WAIVED, "relaxed": RELAXED, "fixed": "fixed", "still": "still there"}
+"""What became of findings, in words."""
 OPEN = ("new", "waived", "relaxed")
 """The parts that the reader must see."""
 PROJECT = "the whole project"
@@ -76,22 +72,13 @@ class Part(NamedTuple):
     open: bool
 
 
-class Text(NamedTuple):
-    """Why a code exists and what to do."""
-
-    code: str
-    title: str
-    body: str
-    """Markdown."""
-
-
 def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[Part, ...]:
     """The findings by part, the most severe first within each."""
     link = no_links if links is None else links.at
     titles = {code: one.title for code, one in _known(document).items()}
     parts = []
     number = 0
-    for name, heading in PARTS.items():
+    for name, words in PARTS.items():
         alike = _alike(document, name, link(name))
         families: dict[tuple[str, ...], list[Item]] = {}
         for values, places in sorted(alike.items(), key=lambda pair: _rank(dict(pair[0]))):
@@ -110,15 +97,15 @@ def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[P
             )
             for (severity, code, waived), items in families.items()
         )
-        parts.append(Part(name, heading, listed, document["summary"].get(name, {}), name in OPEN))
+        parts.append(Part(name, words.capitalize(), listed, document["summary"].get(name, {}), name in OPEN))
     return tuple(parts)
 
 
-def texts_of(document: Mapping[str, Any], parts: Iterable[Part]) -> tuple[Text, ...]:
+def texts_of(document: Mapping[str, Any], parts: Iterable[Part]) -> tuple[Explanation, ...]:
     """The explanations of every code that occurs, by code."""
     known = _known(document)
-    codes = sorted({family.code for part in parts for family in part.families} & known.keys())
-    return tuple(Text(code, known[code].title, known[code].body) for code in codes)
+    codes = {family.code for part in parts for family in part.families}
+    return tuple(known[code] for code in sorted(codes & known.keys()))
 
 
 def _known(document: Mapping[str, Any]) -> dict[str, Explanation]:

@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 
 from modelyard.plan.cost.words import UNKNOWN
 from modelyard.report.html.bars import Cost, difference, total_cost
-from modelyard.report.html.findings import SEVERITIES, WORDS
+from modelyard.report.html.findings import PARTS, SEVERITIES, WORDS
 from modelyard.stack.words import plural
 
 STATUSES = {"added": "added", "removed": "with a deleted file"}
-_QUIETED = {"waived": "newly waived", "relaxed": "no longer checked or less severe"}
-_BECAME = {**_QUIETED, "fixed": "fixed", "still": "still there"}
-_ALWAYS = ("fixed", "still there")
+_QUIETED = {part: PARTS[part] for part in ("waived", "relaxed")}
 _GRAVE = ("training", "loss")
 CAP = 100
 """Rows shown before the reader asks for more."""
@@ -116,15 +114,17 @@ def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
             _arrow(cost.before, cost.after),
             ", ".join((*([cost.delta] if cost.delta != cost.after else []), *cost.about)),
         ),
-        Stat("New errors", f"{new['error']:,}", _others(summary, "error"), _bad(new)),
+        Stat("New errors", f"{new['error']:,}", _others(summary, "error"), "bad" if new["error"] else ""),
         Stat("New warnings", f"{new['warning']:,}", _others(summary, "warning")),
     )
 
 
 def _others(summary: Mapping[str, Any], severity: str) -> str:
     """How many other findings of a severity changed, and how."""
-    numbers = {words: summary.get(part, {}).get(severity, 0) for part, words in _BECAME.items()}
-    return ", ".join(f"{number:,} {words}" for words, number in numbers.items() if number or words in _ALWAYS)
+    numbers = {part: summary.get(part, {}).get(severity, 0) for part in PARTS if part != "new"}
+    return ", ".join(
+        f"{number:,} {PARTS[part]}" for part, number in numbers.items() if number or part in ("fixed", "still")
+    )
 
 
 def _known(document: Mapping[str, Any], name: str, stat: Stat) -> Stat:
@@ -135,10 +135,6 @@ def _known(document: Mapping[str, Any], name: str, stat: Stat) -> Stat:
     if unknown == len(document["stacks"]):
         return stat._replace(value=UNKNOWN, note=f"unknown for {plural(unknown, 'stack')}")
     return stat._replace(note=f"{stat.note}; unknown for {plural(unknown, 'stack')}")
-
-
-def _bad(new: Mapping[str, int]) -> str:
-    return "bad" if new["error"] else ""
 
 
 def _arrow(before: str, after: str) -> str:

@@ -12,24 +12,15 @@ from typing import Any, Literal, NamedTuple
 import jinja2
 
 from modelyard.report.code_host import Links
-from modelyard.report.html import bars, overview
-from modelyard.report.html import findings as findings
+from modelyard.report.html import bars, findings, overview
 from modelyard.report.html.bars import Cost, cost_chart, costs_of
 from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
-from modelyard.report.html.findings import Part
 from modelyard.report.html.text import breakable, inline, markdown, visible
 from modelyard.report.preview.words import happens, live_lines_of
 from modelyard.stack.words import plural
 
 Move = Literal["same", "up", "down", "new", "gone", "none"]
-MOVES: dict[Move, str] = {
-    "same": "",
-    "up": "upgraded",
-    "down": "downgraded",
-    "new": "new here",
-    "gone": "no longer used",
-    "none": "not used",
-}
+MOVES: dict[Move, str] = {"up": "upgraded", "down": "downgraded", "new": "new here", "gone": "no longer used"}
 
 
 class Cell(NamedTuple):
@@ -84,11 +75,8 @@ def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Cell, ...]
     if _why(stack):
         return ()
     known = {one["name"]: (one["before"], one["after"]) for one in stack.get("patches", ())}
-    cells = []
-    for name in names:
-        before, after = known.get(name, (None, None))
-        cells.append(Cell(_move(before, after), before or "", after or ""))
-    return tuple(cells)
+    versions = (known.get(name, (None, None)) for name in names)
+    return tuple(Cell(_move(before, after), before or "", after or "") for before, after in versions)
 
 
 def _move(before: str | None, after: str | None) -> Move:
@@ -122,8 +110,14 @@ _SCRIPTS = (
 )
 
 
-def page(document: Mapping[str, Any], title: str, links: Links | None = None) -> str:
-    """The page, the same bytes for the same document."""
+def html_page(document: Mapping[str, Any], *, title: str, links: Links | None = None) -> str:
+    """The page of a preview, the same bytes for the same document.
+
+    Args:
+        document: the result of ``modelyard.report.preview.json.preview_document``.
+        title: the title of the page, plain text.
+        links: where places lead to.
+    """
     document = visible(document)
     parts, costs = findings.parts_of(document, links), costs_of(document)
     styles, early, library, scripts = _assets()
@@ -253,7 +247,9 @@ _NO_GPUS = {"before": 0, "after": 0}
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
-def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequence[Cost | None]) -> dict[str, Any]:
+def browser_data(
+    document: Mapping[str, Any], parts: Iterable[findings.Part], costs: Sequence[Cost | None]
+) -> dict[str, Any]:
     """Stacks with numbers instead of texts: texts of changes, findings, node lists and scenes are stored once."""
     places, scenes = _Once(), _Once()
     items = [(part, item) for part in parts for family in part.families for item in family.items]

@@ -6,10 +6,10 @@ from typing import Any
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
+from modelyard.plan import FieldChange
 from modelyard.plan.cost.values import cost_to_json, total_to_json
 from modelyard.plan.store import finding_to_json
 from modelyard.preview import (
-    FieldDiff,
     Group,
     News,
     Preview,
@@ -20,6 +20,8 @@ from modelyard.preview import (
     grouped_submissions,
 )
 from modelyard.preview.topology import topology_to_json
+from modelyard.preview.values import Moved, Relaxed, Waived
+from modelyard.report.json import present
 from modelyard.report.preview.outcome import Outcome, outcomes, title
 
 FORMAT_VERSION = 1
@@ -121,8 +123,8 @@ def _submission(group: SubmissionGroup) -> dict[str, Any]:
     return {**change._asdict(), "stacks": list(group.stacks), "fields": fields}
 
 
-def _pair(gpus: tuple[int, int]) -> dict[str, int]:
-    return {"before": gpus[0], "after": gpus[1]}
+def _pair(numbers: tuple[int | None, int | None]) -> dict[str, int | None]:
+    return {"before": numbers[0], "after": numbers[1]}
 
 
 def _codes(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -138,14 +140,9 @@ def _codes(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def _field(field: FieldDiff) -> dict[str, Any]:
-    values: dict[str, Any] = {"field": str(field.path)}
-    # A missing key is a missing field; null is the value null.
-    if field.before is not merge.ABSENT:
-        values["before"] = _plain(field.before)
-    if field.after is not merge.ABSENT:
-        values["after"] = _plain(field.after)
-    return {**values, "patch": field.patch}
+def _field(field: FieldChange) -> dict[str, Any]:
+    values = present(before=_plain(field.before), after=_plain(field.after))
+    return {"field": str(field.path), **values, "patch": field.patch}
 
 
 def _plain(value: Any) -> Any:
@@ -185,22 +182,16 @@ def _every(news: News | StackDiff) -> Iterable[Finding]:
 def _news(news: News | StackDiff) -> dict[str, Any]:
     return {
         "new": [finding_to_json(finding) for finding in news.new],
-        "waived": [
-            {
-                "finding": finding_to_json(one.finding),
-                "reason": one.reason,
-                "by": one.by,
-                "until": one.until,
-                "was": one.was,
-                "words": one.words,
-            }
-            for one in news.waived
-        ],
-        "relaxed": [{"finding": finding_to_json(one.finding), "why": one.why} for one in news.relaxed],
+        "waived": [{**_became(one), "words": one.words} for one in news.waived],
+        "relaxed": [*map(_became, news.relaxed)],
         "fixed": [finding_to_json(finding) for finding in news.fixed],
         "still": [finding_to_json(finding) for finding in news.still],
-        "moved": [{"finding": finding_to_json(one.finding), "before": one.before} for one in news.moved],
+        "moved": [*map(_became, news.moved)],
     }
+
+
+def _became(one: Waived | Relaxed | Moved) -> dict[str, Any]:
+    return {**one._asdict(), "finding": finding_to_json(one.finding)}
 
 
 def _target(target: TargetDiff, place: int) -> dict[str, Any]:
@@ -209,6 +200,6 @@ def _target(target: TargetDiff, place: int) -> dict[str, Any]:
         "kind": target.kind,
         "change": place,
         "podsReplaced": target.replaces_pods,
-        "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
+        "replicas": _pair(target.replicas),
         "gpus": _pair(target.gpus),
     }

@@ -233,23 +233,17 @@ def _cost(stack: StackDiff) -> str:
 
 def _verdict(stack: StackDiff) -> str:
     errors = sum(finding.blocks for finding in stack.new)
-    words = []
-    if errors:
-        words.append(f"**{plural(errors, 'new error')}**")
-    other = len(loud(stack.new)) - errors
-    if other:
-        words.append(plural(other, "new warning"))
-    waived, relaxed = map(waived_words, stack.waived), map(relaxed_words, stack.relaxed)
-    for name, findings in (
-        (WAIVED, waived),
-        (RELAXED, relaxed),
-        ("fixed", stack.fixed),
-        ("still there", stack.still),
-    ):
-        number = len(loud(findings))
-        if number:
-            words.append(f"{number} {name}")
-    return ", ".join(words) or "none"
+    others = len(loud(stack.new)) - errors
+    words = [f"**{plural(errors, 'new error')}**"] if errors else []
+    words += [plural(others, "new warning")] if others else []
+    parts = {
+        WAIVED: map(waived_words, stack.waived),
+        RELAXED: map(relaxed_words, stack.relaxed),
+        "fixed": stack.fixed,
+        "still there": stack.still,
+    }
+    numbers = {name: len(loud(findings)) for name, findings in parts.items()}
+    return ", ".join((*words, *(f"{number} {name}" for name, number in numbers.items() if number))) or "none"
 
 
 def _tail(preview: Preview, limit: int) -> str:
@@ -346,7 +340,7 @@ def _change(group: Group, *, opened: bool) -> Item:
     title = f"<code>{html(object_name(change))}</code> in {html(few(group.stacks, NAMES))}"
     if words := group_words(group):
         title += f" · {html(words)}"
-    fields = "\n".join(_fields(group)).rstrip("\n")
+    fields = "\n".join(_tables(rows_by_patch(change))).rstrip("\n")
     if not fields:
         fields = "The whole object is deleted." if change.status == "deleted" else "No value changes."
     forms = [folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")]
@@ -381,10 +375,6 @@ def _submission(group: SubmissionGroup, *, opened: bool) -> Item:
     title = f"<code>{html(submission_name(group.change))}</code> {html(submission_words(group))}"
     fields = "\n".join(_tables((("", submission_rows(group.change)),))).rstrip("\n")
     return Item((folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")))
-
-
-def _fields(group: Group) -> Iterator[str]:
-    return _tables(rows_by_patch(group.change))
 
 
 def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:

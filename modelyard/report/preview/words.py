@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, Severity, loud
-from modelyard.plan import FieldChange
 from modelyard.plan.compose import WHOLE_LIST
 from modelyard.plan.cost.values import StackCost, Total, stack_cost
 from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN, difference, hours_words, origin
@@ -24,7 +23,7 @@ from modelyard.preview.values import Moved, Offline, Pending, Relaxed, Unlisted,
 from modelyard.report.fields import Row, asked_by, rows_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
-from modelyard.report.values import NAMES, some
+from modelyard.report.values import NAMES, kind_and_name, some
 from modelyard.stack.words import few, plural
 
 _NAME = 60
@@ -208,10 +207,7 @@ def submission_words(group: SubmissionGroup) -> str:
 
 def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
     """The fields of a submission in rows; for a new or deleted one, a single row."""
-    rows = rows_of(
-        FieldChange(path=one.path, before=one.before, after=one.after, patch=None, owners=(), taken=False)
-        for one in change.fields
-    )
+    rows = rows_of(change.fields)
     if change.status == "changed":
         return rows
     items = (item._replace(name=" ".join(filter(None, (row.label, item.name)))) for row in rows for item in row.items)
@@ -311,8 +307,8 @@ def _group_gravity(group: Group) -> tuple[int, ...]:
 
 
 def object_name(change: TargetDiff) -> str:
-    """``deployment-ray-head``, ``RayCluster training``: the name, with its kind if it is no Deployment."""
-    return change.name if change.kind == "Deployment" else f"{change.kind} {change.name}"
+    """Its name, with its kind if it is no Deployment."""
+    return kind_and_name(change.kind, change.name)
 
 
 def group_words(group: Group) -> str:
@@ -331,13 +327,7 @@ _NAMES_OBJECT = (("kind",), ("metadata", "name"))
 
 def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """The changed fields in rows, by the patch at the head that asks for them, without those that name the object."""
-    fields = (
-        FieldChange(
-            path=one.path, before=one.before, after=one.after, patch=one.patch, owners=(), taken=False, back=one.back
-        )
-        for one in change.fields
-        if tuple(one.path) not in _NAMES_OBJECT
-    )
+    fields = (one for one in change.fields if tuple(one.path) not in _NAMES_OBJECT)
     return rows_by(fields, asked_by, one_container=True)
 
 

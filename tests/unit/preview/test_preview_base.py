@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.preview.revisions import RevisionError, between, commit_of, default_base
+from modelyard.preview.git import RevisionError
+from modelyard.preview.revisions import between, commit_of, default_base
 from tests.support.git_repository import Repository
 
 

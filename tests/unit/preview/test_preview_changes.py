@@ -7,7 +7,7 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.preview import grouped
-from modelyard.preview.revisions import RevisionError
+from modelyard.preview.git import RevisionError
 
 RAY = "deployment-ray-model-training-worker"
 SERVICE = "deployment-model-service"

@@ -12,8 +12,8 @@ from modelyard.catalog.lock import lock_text, read_lock
 from modelyard.findings import Finding, Severity
 from modelyard.preview import stacks
 from modelyard.preview.news import Rules, news_of
-from modelyard.report.html import html_page
 from modelyard.report.html.overview import verdict
+from modelyard.report.html.page import html_page
 from modelyard.report.markdown import prose
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import preview_markdown

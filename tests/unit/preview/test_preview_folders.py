@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.preview.revisions import RevisionError
+from modelyard.preview.git import RevisionError
 from tests.support.git_repository import Repository
 
 INSIDE = (

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from modelyard.preview import git as reading
-from modelyard.preview.git import tree
-from modelyard.preview.revisions import RevisionError, between, laid_out
+from modelyard.preview.git import RevisionError, tree
+from modelyard.preview.revisions import between, laid_out
 from tests.support.git_repository import Repository
 
 CHANGE = ("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")

@@ -12,7 +12,7 @@ import yaml
 
 from modelyard.kube.kinds import KINDS
 from modelyard.preview import Preview
-from modelyard.report.html import html_page
+from modelyard.report.html.page import html_page
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.text import preview_text

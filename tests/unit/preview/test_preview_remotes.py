@@ -7,7 +7,7 @@ from shutil import copytree, ignore_patterns
 from typing import Any
 
 from modelyard.plan.cost.values import Money
-from modelyard.report.html import html_page
+from modelyard.report.html.page import html_page
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.text import preview_text

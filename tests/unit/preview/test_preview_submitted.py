@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.preview import Preview, SubmissionDiff
-from modelyard.report.html import html_page
+from modelyard.report.html.page import html_page
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import LEAST, preview_markdown
 from modelyard.report.preview.text import preview_text

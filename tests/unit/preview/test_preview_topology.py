@@ -193,7 +193,7 @@ def test_a_revision_that_cannot_be_planned_is_not_drawn(prod: Planned) -> None:
     assert picture is not None
     assert picture.before is not None
     assert picture.after is None
-    assert topology(None, prod._replace(plan=None)) is None
+    assert topology(Planned(None, None, ()), prod._replace(plan=None)) is None
 
 
 def test_the_picture_is_plain_json(prod: Planned) -> None:

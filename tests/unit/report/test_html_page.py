@@ -16,11 +16,12 @@ import pytest
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
-from modelyard.preview import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
+from modelyard.plan import FieldChange
+from modelyard.preview import Preview, StackDiff, TargetDiff, VersionDiff
 from modelyard.preview.topology import Place, Queue, Running, Scene, Topology
 from modelyard.preview.values import Revision
-from modelyard.report.html import html_page
 from modelyard.report.html.overview import verdict
+from modelyard.report.html.page import html_page
 from modelyard.report.preview.json import preview_document
 
 MEMORY = merge.Path.parse("spec.template.spec.containers[name=worker].resources.limits.memory")
@@ -62,7 +63,7 @@ class Page(HTMLParser):
 
 
 def target(after: Any = "48Gi", **changes: Any) -> TargetDiff:
-    fields = (FieldDiff(MEMORY, "32Gi", after, "ray-worker@v1"),)
+    fields = (FieldChange(MEMORY, "32Gi", after, "ray-worker@v1"),)
     made = TargetDiff("deployment-worker", "Deployment", "changed", fields, (), 1, (1, 1), (1, 1))
     return made._replace(**changes)
 
@@ -96,7 +97,7 @@ def test_the_same_preview_gives_the_same_bytes_in_every_process() -> None:
     moves = (VersionDiff("a", "v1", "v2"), VersionDiff("b", None, "v1"))
     stacks = [stack(name, target(versions=moves), new=(finding(name),), patches=moves) for name in ("b", "a")]
     program = (
-        "import json, sys; from modelyard.report.html import html_page; "
+        "import json, sys; from modelyard.report.html.page import html_page; "
         "sys.stdout.buffer.write(html_page(json.load(sys.stdin), title='modelyard preview').encode())"
     )
     for seed in ("1", "2"):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.report.code_host import Links, code_host, repository_url
-from modelyard.report.html import html_page
+from modelyard.report.html.page import html_page
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import LEAST, preview_markdown
 from tests.support.preview_values import finding, preview, stack

@@ -8,8 +8,9 @@ import pytest
 
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
+from modelyard.plan import FieldChange
 from modelyard.plan.cost.values import Count, Money, Price, StackCost, TargetCost, stack_cost
-from modelyard.preview import FieldDiff, StackDiff
+from modelyard.preview import StackDiff
 from modelyard.preview.values import Offline, Relaxed, Revision, Waived
 from modelyard.report.preview.markdown import LEAST, LIMIT, least, preview_markdown
 from modelyard.report.preview.text import preview_text
@@ -116,7 +117,7 @@ def test_the_address_of_the_report_counts_toward_the_limit() -> None:
 
 def test_a_change_that_is_too_long_is_still_named() -> None:
     labels = (merge.Path.parse(f"metadata.labels.l{at}") for at in range(500))
-    fields = tuple(FieldDiff(path, "a" * 99, "b" * 99, "labels@v1") for path in labels)
+    fields = tuple(FieldChange(path, "a" * 99, "b" * 99, "labels@v1") for path in labels)
     text = preview_markdown(preview(stack("dev", target(fields=fields))))
     assert "_440 more fields._" in text
     short = preview_markdown(preview(stack("dev", target(fields=fields))), limit=LEAST)

@@ -12,8 +12,8 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan import FieldChange, Plan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.preview import FieldDiff, Preview
-from modelyard.report.html import html_page
+from modelyard.preview import Preview
+from modelyard.report.html.page import html_page
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.text import preview_text
@@ -214,8 +214,7 @@ def test_a_saved_plan_shows_another_order_like_the_plan(
 
 
 def previewed(every: tuple[FieldChange, ...]) -> Preview:
-    fields = tuple(FieldDiff(one.path, one.before, one.after, one.patch, one.back) for one in every)
-    return preview(stack("dev", target(fields=fields)))
+    return preview(stack("dev", target(fields=every)))
 
 
 PREVIEWS: list[Callable[[Preview], str]] = [

@@ -7,7 +7,8 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.kube import merge
-from modelyard.preview import FieldDiff, VersionDiff
+from modelyard.plan import FieldChange
+from modelyard.preview import VersionDiff
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import LIMIT, MARK, preview_markdown
 from modelyard.report.preview.text import preview_text
@@ -112,7 +113,7 @@ def test_a_comment_shows_only_the_difference_of_long_values() -> None:
     before, after = ([{"name": f"quota-{number}", "most": 1} for number in range(40)] for _ in range(2))
     after[30]["most"] = 7
     path = merge.Path.parse("spec.resourceGroups")
-    change = target()._replace(fields=(FieldDiff(path, before, after, "team-queues@v1"),))
+    change = target()._replace(fields=(FieldChange(path, before, after, "team-queues@v1"),))
     (row,) = [line for line in preview_markdown(preview(stack("dev", change))).splitlines() if "resourceGroups" in line]
     assert "quota-30, most: 1" in row
     assert "quota-30, most: 7" in row
