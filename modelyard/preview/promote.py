@@ -15,8 +15,7 @@ from modelyard.hiding import HIDDEN, Confidential, hidden, hidden_at
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
-from modelyard.stack.shape import Each, Named, Shape, field_of, spelled
-from modelyard.stack.shapes import CONFIG
+from modelyard.stack.shape import CONFIG, Each, Named, Shape, field_of, spelled
 from modelyard.stack.yaml.edit import with_value
 from modelyard.stack.yaml.formatting import formatted, stack_order
 
@@ -58,8 +57,8 @@ def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:
             yield (key,)
 
 
-_SETTINGS = tuple(path for path in _paths(CONFIG) if path[0] not in DECISIONS)
-"""The keys on the path to every setting outside lists."""
+_SETTINGS = tuple(sorted((path for path in _paths(CONFIG) if path[0] not in DECISIONS), key=lambda path: len(path) > 1))
+"""The keys on the path to every setting outside lists; those in no section come first."""
 
 
 class Difference(NamedTuple):

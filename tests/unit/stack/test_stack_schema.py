@@ -15,8 +15,8 @@ from modelyard.stack.config import Config
 from modelyard.stack.explain import _FORMS
 from modelyard.stack.jobs import JOB_TYPES, Precision
 from modelyard.stack.schema import FILE
+from modelyard.stack.shape import CONFIG as SHAPE
 from modelyard.stack.shape import Each, Named, Shape, field_of
-from modelyard.stack.shapes import CONFIG as SHAPE
 from modelyard.workloads.sizing.sources import WEIGHT
 
 ROOT = Path(__file__).parents[3]
