@@ -1,5 +1,6 @@
 """The owner of pods and workloads: a team's run if labels name it, or else the workload that created the pods."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -28,8 +29,8 @@ def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
 
 def owner_of_work(work: Work, queues: Queues) -> Owner:
     """The owner of a workload: Kueue does not copy the job's labels to it, but its pods have them."""
-    for part in (work.body.get("spec") or {}).get("podSets") or ():
-        labels = labels_of(part.get("template") or {})
+    for pods in work.pod_sets:
+        labels = pods.labels
         if RUN in labels or JOB in labels:
             name, team = _run(labels) or owner_name(work), queues.team_of(work.queue)
             return Owner(
@@ -84,16 +85,15 @@ def stake(run: Run, workloads: Iterable[Mapping[str, Any]]) -> Stake:
         workloads: Kueue's workloads in the run's namespace, which have the quota of a part before it starts, for
             example while an admission check has not passed. Empty without the right to read them.
     """
-    reserved: dict[str, int] = {}
+    reserved = Counter[str]()
     for body in workloads:
         for owner in body["metadata"].get("ownerReferences") or ():
-            uid = str(owner.get("uid"))
             # A run that has grown has ended workloads too.
-            reserved[uid] = reserved.get(uid, 0) + quota_of(body)
+            reserved[str(owner.get("uid"))] += quota_of(body)
     starting = [part for part in run.parts if part.state == "starting"]
     return Stake(
         sum(part.gpus for part in run.parts if part.state in ("running", "cancelled")),
         sum(part.gpus for part in starting if part.queue)
-        + sum(reserved.get(part.uid, 0) for part in run.parts if part.state == "queued"),
+        + sum(reserved[part.uid] for part in run.parts if part.state == "queued"),
         sum(part.gpus for part in starting if not part.queue),
     )
