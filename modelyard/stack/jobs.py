@@ -5,13 +5,12 @@ Quantities stay the text that the operator wrote, as in ``config``. Numbers that
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from modelyard.stack.remote import Place, Remote
 from modelyard.stack.units import Quantity, Seconds
 
 JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
-JOB_TYPES: Final[tuple[JobType, ...]] = get_args(JobType)
 Engine = Literal["job", "ray", "spark"]
 Precision = Literal["fp32", "fp16", "bf16", "fp8", "int8", "int4"]
 

@@ -3,7 +3,7 @@
 Credentials are encrypted values, or the name of a Secret that holds them; this module does not know their content.
 """
 
-from typing import Annotated, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Final, Literal, NamedTuple
 
 from modelyard.patterns import regex
 from modelyard.stack.secret import Secret
@@ -12,7 +12,6 @@ from modelyard.stack.units import Quantity, Seconds
 ProviderKind = Literal["aws", "azure", "gcp", "lambda"]
 """The clouds in the table of machine types."""
 Launcher = Literal["pulumi", "skypilot", "dstack"]
-PROVIDER_KINDS: Final[tuple[ProviderKind, ...]] = get_args(ProviderKind)
 PLATFORM: Final = "platform"
 """The stack's own cluster as a reader or writer of a bucket, besides providers and remote clusters."""
 
