@@ -289,10 +289,11 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
                     "set engine to spark, or drop them",
                 )
             continue
-        for path, what, remedy in (*_wrong(job, by_job.get(id(job))), *_beside(stack, job, by_job.get(id(job)))):
+        one = by_job.get(id(job))
+        for path, what, remedy in (*_wrong(job, one), *_beside(stack, job, one)):
             where: Path = ("jobs", index, *path)
             yield stack.finding("RES220", Severity.ERROR, where, f"job {job.name} {what}", remedy)
-        yield from _memory(stack, index, job, by_job.get(id(job)))
+        yield from _memory(stack, index, job, one)
 
 
 def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:

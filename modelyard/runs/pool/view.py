@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any, NamedTuple
 
 from modelyard.cluster.pool_objects import PoolObjects
@@ -332,10 +333,7 @@ def _queued(objects: PoolObjects, queues: Queues, nodes: Iterable[Node]) -> Mapp
 
 
 def _together(parts: Iterable[Idle]) -> Idle:
-    total = Idle()
-    for part in parts:
-        total = total.and_(part)
-    return total
+    return reduce(Idle.and_, parts, Idle())
 
 
 def _by_name(owner: Owner) -> tuple[str, str]:
