@@ -135,6 +135,11 @@ class Queues:
         found = [work for work in self.works if work.queue == queue and not (work.reserved or work.over)]
         return sorted(found, key=lambda work: (-work.priority, work.order, work.namespace, work.name))
 
+    def places(self) -> list[tuple[Work, int]]:
+        """The workloads that wait in any ClusterQueue, each with its place there, from 1."""
+        queues = sorted({work.queue for work in self.works if work.queue is not None})
+        return [(work, place) for queue in queues for place, work in enumerate(self.waiting(queue), 1)]
+
     def holding(self, queues: Iterable[str]) -> list[Work]:
         """The workloads that have quota in any of the ClusterQueues and have not ended."""
         names = set(queues)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pool_objects import JOB_NAME, RUN
+from modelyard.kube.state import annotations_of
 from modelyard.names import RAY_NODE_TYPE
-from modelyard.runs.pool.objects import INDEX, NOTHING, labels_of, spec_of, status_of
+from modelyard.runs.pool.objects import INDEX, labels_of, spec_of, status_of
 from modelyard.runs.pool.runs import Run
 
 _SPARK_ROLE: Final = "spark-role"
@@ -46,7 +47,7 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         if not containers:
             continue
         labels = labels_of(pod)
-        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or NOTHING).get(INDEX)
+        index = labels.get(INDEX) or annotations_of(pod).get(INDEX)
         job = labels.get(JOB_NAME, "")
         kind, executor = labels.get(RAY_NODE_TYPE) or labels.get(_SPARK_ROLE), labels.get(_EXECUTOR)
         if executor is not None:

@@ -291,12 +291,7 @@ def _part(body: Mapping[str, Any]) -> Part:
 
 def with_positions(runs: Iterable[Run], queues: Queues) -> tuple[Run, ...]:
     """The runs with their positions in the queues."""
-    places = {
-        uid: place
-        for name in {work.queue for work in queues.works if work.queue is not None}
-        for place, work in enumerate(queues.waiting(name), 1)
-        for uid in work.uids
-    }
+    places = {uid: place for work, place in queues.places() for uid in work.uids}
 
     def position(run: Run) -> int | None:
         return min(

@@ -255,11 +255,7 @@ def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Ta
 
 def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) -> Iterable[Waiter]:
     """What waits for quota, queue by queue in its order; then what waits for an admission check; then for a node."""
-    places = {
-        (work.namespace, work.name): place
-        for queue in sorted({work.queue for work in queues.works if work.queue is not None})
-        for place, work in enumerate(queues.waiting(queue), 1)
-    }
+    places = {(work.namespace, work.name): place for work, place in queues.places()}
     waiting = [work for work in queues.works if work.gpus and not (work.reserved or work.over)]
     for work in sorted(waiting, key=lambda one: (one.queue or "", places.get((one.namespace, one.name), 0), one.name)):
         yield Waiter(

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pods import waiting_containers
 from modelyard.cluster.pool_objects import RELEASED, PoolObjects, WorkerClusterObjects
+from modelyard.kube.state import annotations_of
 from modelyard.runs.pool.diagnosis import Diagnosis, DiagnosisBuilder, Evidence
 from modelyard.runs.pool.dispatch import add_clusters, add_unreached, located
 from modelyard.runs.pool.kueue import Queues
@@ -259,7 +260,7 @@ def _end(pod: Mapping[str, Any]) -> tuple[str, PodEnd]:
         reason, message = disrupted.get("reason") or reason, disrupted.get("message") or message
     elif status.get("reason"):
         reason, message = status["reason"], status.get("message") or message
-    worker = labels_of(pod).get(INDEX) or ((pod["metadata"].get("annotations") or NOTHING).get(INDEX) or "")
+    worker = labels_of(pod).get(INDEX) or annotations_of(pod).get(INDEX) or ""
     end = PodEnd(
         str(pod["metadata"]["name"]), str(worker), str(reason), crash.get("exitCode"), " ".join(str(message).split())
     )
