@@ -51,7 +51,7 @@ def applied_stack(root: Path, stack: str, *, history: bool = False) -> AppliedSt
         selected = run.select(root, stack, create=False)
         failed = history and _failed(selected)
     try:
-        names = {remote_of(one) for one in run.state.get("resources") or ()}
+        names = {remote_of(one) for one in run.resources}
         far = {name: from_state(run.state, name) for name in sorted(names - {""})}
         return from_state(run.state)._replace(remotes=far, failed=failed)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

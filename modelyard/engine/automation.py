@@ -60,17 +60,14 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
         )
         with Run("apply", heard, stopping) as run:
             stack = run.select(root, plan.stack, create=True, variables=variables)
-            applied_to = cluster_of(run.state.get("resources") or ())
-            if applied_to not in (None, plan.cluster):
-                # The program checks this too, but after the engine has looked for the stack's objects in this cluster.
-                raise other_cluster(plan.stack, applied_to, plan.cluster)
-            for far in plan.remotes:
-                applied_to = cluster_of(run.state.get("resources") or (), far.remote)
-                if applied_to not in (None, far.cluster):
-                    raise other_cluster(plan.stack, applied_to, far.cluster)
+            # The program checks this too, but after the engine has looked for the stack's objects in the clusters.
+            for one in plan.clusters:
+                applied_to = cluster_of(run.resources, one.remote)
+                if applied_to not in (None, one.cluster):
+                    raise other_cluster(plan.stack, applied_to, one.cluster)
             # From here on, the contexts of the plan are known to lead to the clusters of the last apply.
             contexts = {cluster.remote: cluster.context for cluster in plan.clusters}
-            run.add(stack, redirected_contexts(run.state.get("resources") or (), contexts, folder))
+            run.add(stack, redirected_contexts(run.resources, contexts, folder))
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )
@@ -100,7 +97,7 @@ def destroy(
     with temporary_folder() as folder, Run("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
         if contexts is not None:
-            run.add(selected, redirected_contexts(run.state.get("resources") or (), contexts, folder))
+            run.add(selected, redirected_contexts(run.resources, contexts, folder))
         done = run.follow(
             selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
         )

@@ -54,6 +54,11 @@ class Run:
             self._stopping.close()
 
     @property
+    def resources(self) -> list[Mapping[str, Any]]:
+        """The stack's resources before the run."""
+        return self.state.get("resources") or []
+
+    @property
     def changes(self) -> dict[str, int]:
         """The number of objects per operation."""
         return dict(sorted(self._progress.changes.items()))

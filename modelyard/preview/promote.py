@@ -15,8 +15,8 @@ from modelyard.hiding import HIDDEN, Confidential, hidden, hidden_at
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
-from modelyard.stack.shape import Convert, Each, Named, Shape, field_of, spelled
-from modelyard.stack.shapes import CONFIG
+from modelyard.stack.shape import CONFIG, Each, Named, Shape, field_of, spelled
+from modelyard.stack.units import Convert
 from modelyard.stack.yaml.edit import with_value
 from modelyard.stack.yaml.formatting import formatted, stack_order
 
@@ -54,9 +54,12 @@ _NAMED = tuple(
 )
 """The keys on the path to every list of named things. Patches are named by version and parameter."""
 _SETTINGS = tuple(
-    path for path, held in _below(CONFIG) if not isinstance(held, Each | Named) and path[0] not in DECISIONS
+    sorted(
+        (path for path, held in _below(CONFIG) if not isinstance(held, Each | Named) and path[0] not in DECISIONS),
+        key=lambda path: len(path) > 1,
+    )
 )
-"""The keys on the path to every setting outside lists."""
+"""The keys on the path to every setting outside lists; those in no section come first."""
 
 
 class Difference(NamedTuple):

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from modelyard import quantity
 from modelyard.patterns import regex
-from modelyard.stack import codes, durations
+from modelyard.stack import codes, durations, units
 from modelyard.stack.config import RAY_KINDS, TARGET_KINDS, WORKERS, Path
 from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.remote import controller_url
 from modelyard.stack.schema import PREFIX
+from modelyard.stack.shape import CONFIG, leaves
 
 MOST_CPU: Final = Fraction(4096)
 """Cores. Four times the largest machine that a cloud rents."""
@@ -27,47 +28,44 @@ MOST: Final = Fraction(10**15)
 """Maximum for anything that is counted: rows, parameters, requests."""
 _PLAIN_NUMBER: Final = regex(r"[0-9]+(\.[0-9]+)?")
 
-_LISTED: Final = ("resources", "jobs", "teams")
-"""Sections that are lists of items with sizes."""
-_SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _WHOLE: Final = ("rows", "parameters")
 """Values without fractions: a user who writes 50m means millions and gets thousandths."""
 _BYTES: Final = ("memory", "volume", "size", "activation")
-_DURATIONS: Final = (
-    "gracePeriod",
-    "jobLimit",
-    "consumerTimeout",
-    "scrapeInterval",
-    "pollingInterval",
-    "cooldownPeriod",
-    "timeout",
-    "timeLimit",
-    "keep",
-    "quiet",
-)
-"""Durations of any section."""
 
 
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
     """Returns the mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` use the same paths."""
-    found = [*_units(config, texts), *_lengths(config, texts), *_tolerations(config)]
-    found += [
-        *_readable(config, secrets),
-        *_asked(config),
-        *_controllers(config),
-        *_left_out(config),
-        *_targets(config),
-    ]
-    if secrets:
-        found += _misplaced(secrets)
+    found = [*_tolerations(config), *_asked(config), *_left_out(config), *_targets(config), *_misplaced(secrets)]
+    for section, held in CONFIG.keys.items():
+        for path, convert, value in leaves(config.get(PREFIX + section), held, (PREFIX + section,)):
+            if convert is units.quantity:
+                found += _size(path, value, texts)
+            elif convert is units.seconds:
+                found += _length(path, value, texts)
+            elif path[-2:] == ("cluster", "controller"):
+                found += _controller(path, value)
+            elif _for_credentials(path) and path not in secrets:
+                found.append(_readable(path))
     return found
+
+
+def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Returns a section; empty if it is missing or no mapping."""
+    found = config.get(PREFIX + name)
+    return found if isinstance(found, dict) else {}
+
+
+def _without(config: Mapping[str, Any]) -> list[Any]:
+    """Returns the workloads that the platform does not have; empty if that is no list."""
+    found = _section(config, "platform").get("without")
+    return found if isinstance(found, list) else []
 
 
 def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
     """Finds KEDA mode without a server to query."""
-    scaling = config.get(PREFIX + "autoscaling")
-    if isinstance(scaling, dict) and scaling.get("mode") == "keda" and "prometheus" not in scaling:
+    scaling = _section(config, "autoscaling")
+    if scaling.get("mode") == "keda" and "prometheus" not in scaling:
         remedy = "set autoscaling.prometheus to the address for pods, such as http://prometheus.monitoring.svc:9090"
         yield Mistake(
             (PREFIX + "autoscaling",),
@@ -80,10 +78,7 @@ def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
 
 def _left_out(config: Mapping[str, Any]) -> Iterator[Mistake]:
     """Finds a platform without the workers of its training backend; without those of all, it only has the pool."""
-    platform, training = config.get(PREFIX + "platform"), config.get(PREFIX + "training")
-    without = platform.get("without") if isinstance(platform, dict) else None
-    if not isinstance(without, list):
-        return
+    training, without = config.get(PREFIX + "training"), _without(config)
     left = [name for name, worker in WORKERS.items() if worker not in without]
     if isinstance(training, str) and WORKERS.get(training) in without:
         summary = f"training is {training}, but platform.without leaves out its workers"
@@ -94,11 +89,9 @@ def _left_out(config: Mapping[str, Any]) -> Iterator[Mistake]:
 
 def _targets(config: Mapping[str, Any]) -> Iterator[Mistake]:
     """Finds targets of two kinds, those that mode managed does not create, and incomplete objects of KubeRay."""
-    targets, platform = config.get(PREFIX + "targets"), config.get(PREFIX + "platform")
-    managed = isinstance(platform, dict) and platform.get("mode") == "managed"
-    for role, target in targets.items() if isinstance(targets, dict) else ():
-        if not isinstance(target, dict):
-            continue
+    targets = {role: target for role, target in _section(config, "targets").items() if isinstance(target, dict)}
+    managed = _section(config, "platform").get("mode") == "managed"
+    for role, target in targets.items():
         named = [key for key in TARGET_KINDS if key in target]
         for key in named[1:]:
             kinds = f"a {TARGET_KINDS[named[0]]} and a {TARGET_KINDS[key]}"
@@ -108,15 +101,14 @@ def _targets(config: Mapping[str, Any]) -> Iterator[Mistake]:
             path: Path = (PREFIX + "targets", role, named[-1])
             summary = f"{name(path)} is set, but mode managed creates Deployments"
             yield Mistake(path, codes.FORM, summary, "set platform.mode to existing, or name a Deployment")
-    if isinstance(targets, dict):
-        yield from _ray_clusters(config, targets)
+    yield from _ray_clusters(config, targets)
 
 
-def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iterator[Mistake]:
+def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Mapping[str, Any]]) -> Iterator[Mistake]:
     """Finds workers without their group, two objects of KubeRay, and a mode of autoscaling that cannot scale them."""
     for role, target in targets.items():
         named = _ray_object(target)
-        for key in (key for key in (*RAY_KINDS, "group") if isinstance(target, dict) and key in target):
+        for key in (key for key in (*RAY_KINDS, "group") if key in target):
             if role not in (("rayWorker",) if key == "group" else ("rayHead", "rayWorker")):
                 kind = RAY_KINDS[named[0] if named else "rayCluster"]
                 why, remedy = f"a {kind} has only Ray's head and workers", "name a Deployment or StatefulSet"
@@ -124,26 +116,21 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
                     why, remedy = "only rayWorker has a group", "drop it"
                 summary = f"{name((PREFIX + 'targets', role, key))} is set, but {why}"
                 yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
-    head, worker = (_ray_object(targets.get(role)) for role in ("rayHead", "rayWorker"))
+    head, worker = (_ray_object(targets.get(role, {})) for role in ("rayHead", "rayWorker"))
     at: Path = (PREFIX + "targets", "rayWorker")
-    grouped = isinstance(targets.get("rayWorker"), dict) and "group" in targets["rayWorker"]
-    if (worker is not None) != grouped:
+    if (worker is not None) != ("group" in targets.get("rayWorker", {})):
         key = worker[0] if worker is not None else "rayCluster"
         lacks = "group" if worker is not None else " or ".join(RAY_KINDS)
         summary = f"{name(at)} lacks {lacks}: a {RAY_KINDS[key]} may have several groups of workers"
         remedy = f"write the name of the {RAY_KINDS[key]} and of the worker group: {{{key}: NAME, group: GROUP}}"
         yield Mistake(at, codes.MISSING_KEY, summary, remedy)
-    platform = config.get(PREFIX + "platform")
-    without = platform.get("without") if isinstance(platform, dict) else None
-    without = without if isinstance(without, list) else []
-    if head != worker and not {"rayHead", "rayWorker"} & set(map(str, without)):
+    if head != worker and not {"rayHead", "rayWorker"} & set(map(str, _without(config))):
         role, other = ("rayHead", "rayWorker") if head is not None else ("rayWorker", "rayHead")
         key = (head or worker or ("rayCluster", ""))[0]
         summary = f"{name((PREFIX + 'targets', role))} is not in the same {RAY_KINDS[key]} as {other}"
         remedy = f"name the same {RAY_KINDS[key]} for rayHead and rayWorker, or leave out one with platform.without"
         yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
-    scaling = config.get(PREFIX + "autoscaling")
-    mode = scaling.get("mode", "none") if isinstance(scaling, dict) else "none"
+    mode = _section(config, "autoscaling").get("mode", "none")
     if worker is not None and mode != "none":
         kind = RAY_KINDS[worker[0]]
         summary = f"{name((PREFIX + 'autoscaling', 'mode'))} is {mode}, which cannot scale a {kind}"
@@ -151,36 +138,22 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
         yield Mistake((PREFIX + "autoscaling", "mode"), codes.FORM, summary, remedy)
 
 
-def _ray_object(target: Any) -> tuple[str, Any] | None:
+def _ray_object(target: Mapping[str, Any]) -> tuple[str, Any] | None:
     """The object of KubeRay that a target names: the key, and the name; None if it names none."""
-    keys = [key for key in RAY_KINDS if isinstance(target, dict) and key in target]
-    return (keys[0], target[keys[0]]) if keys else None
+    return next(((key, target[key]) for key in RAY_KINDS if key in target), None)
 
 
-def _controllers(config: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Finds addresses of remote clusters with a host or port that cannot exist."""
-    for path, cluster in _clusters(config):
-        address = cluster.get("controller")
-        # The schema rejects what has an @, and the message about that does not print it: it may hold a password.
-        if not isinstance(address, str) or not address or "@" in address:
-            continue
-        try:
-            controller_url(address)
-        except ValueError as error:
-            at = (*path, "controller")
-            summary = f"{name(at)} is {given(address, at, {})}, which {error}"
-            remedy = "write an IP address or host name such as 10.8.0.5, with :PORT unless that is 6443, or a URL"
-            yield Mistake(at, codes.FORM, summary, remedy)
-
-
-def _clusters(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yields the remote clusters of resources, by path."""
-    resources = config.get(PREFIX + "resources")
-    for index, resource in enumerate(resources if isinstance(resources, list) else ()):
-        remote = resource.get("remote") if isinstance(resource, dict) else None
-        cluster = remote.get("cluster") if isinstance(remote, dict) else None
-        if isinstance(cluster, dict):
-            yield (PREFIX + "resources", index, "remote", "cluster"), cluster
+def _controller(path: Path, address: Any) -> Iterator[Mistake]:
+    """Finds an address of a remote cluster with a host or port that cannot exist."""
+    # The schema rejects what has an @, and the message about that does not print it: it may hold a password.
+    if not isinstance(address, str) or not address or "@" in address:
+        return
+    try:
+        controller_url(address)
+    except ValueError as error:
+        summary = f"{name(path)} is {given(address, path, {})}, which {error}"
+        remedy = "write an IP address or host name such as 10.8.0.5, with :PORT unless that is 6443, or a URL"
+        yield Mistake(path, codes.FORM, summary, remedy)
 
 
 def may_be_secret(path: Path) -> bool:
@@ -215,21 +188,10 @@ def _tolerations(config: Mapping[str, Any]) -> Iterator[Mistake]:
                 yield Mistake(path, codes.FORM, summary, "set the key of the taint, or set operator: Exists")
 
 
-def _readable(config: Mapping[str, Any], secrets: tuple[Path, ...]) -> Iterator[Mistake]:
-    """Finds credentials that everyone who reads the file can read. They are not repeated here."""
-    places: list[tuple[Path, Any]] = []
-    for section, inner in (("providers", ()), ("resources", ("remote", "cluster"))):
-        items = config.get(PREFIX + section)
-        for index, item in enumerate(items if isinstance(items, list) else ()):
-            path: Path = (PREFIX + section, index, *inner)
-            for key in inner:
-                item = item.get(key) if isinstance(item, dict) else None
-            if isinstance(item, dict) and "credentials" in item:
-                places.append(((*path, "credentials"), item["credentials"]))
-    for path, _ in places:
-        if path not in secrets:
-            remedy = f"rotate them, and set them with: pulumi config set --secret --path '{PREFIX}{name(path)}'"
-            yield Mistake(path, codes.SECRET, f"{name(path)} is in plain text in the file", remedy)
+def _readable(path: Path) -> Mistake:
+    """The mistake that everyone who reads the file can read credentials. They are not repeated here."""
+    remedy = f"rotate them, and set them with: pulumi config set --secret --path '{PREFIX}{name(path)}'"
+    return Mistake(path, codes.SECRET, f"{name(path)} is in plain text in the file", remedy)
 
 
 def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
@@ -240,33 +202,31 @@ def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
             yield Mistake(path, codes.SECRET, summary, remedy)
 
 
-def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
-    for path, values in _sized(config):
-        for key, value in values.items():
-            at = (*path, key)
-            amount = _amount(value, texts.get(at)) if key in ("cpu", *_BYTES, *_COUNTED) else None
-            if amount is None or amount <= 0:
-                continue
-            text = given(value, at, texts)
-            if key == "cpu":
-                most = MOST_QUOTA if {"quotas", "quota"} & set(path) else MOST_CPU
-                if amount > most:
-                    summary = f"{name(at)} is {text}: more than {most} cores"
-                    remedy = "write a number of cores such as 4; 500m is half a core, 500M is 500 million cores"
-                    yield Mistake(at, codes.QUANTITY, summary, remedy)
-            elif key in _COUNTED:
-                if amount > MOST:
-                    summary = f"{name(at)} is {text}: more than 1P"
-                    yield Mistake(at, codes.QUANTITY, summary, "write a number such as 50M, which is 50 million")
-                elif key in _WHOLE and amount.denominator != 1:
-                    summary = f"{name(at)} is {text}; it cannot be a fraction"
-                    yield Mistake(at, codes.RANGE, summary, "write 50M for 50 million; 50m is 50 thousandths")
-            elif not LEAST_BYTES <= amount <= MOST_BYTES and (key != "activation" or amount > MOST_BYTES):
-                small = amount < LEAST_BYTES
-                side = "less than 1Mi" if small else "more than 1Pi"
-                remedy = _with_unit(str(texts.get(at, value))) if small else ""
-                summary = f"{name(at)} is {text}: {side}"
-                yield Mistake(at, codes.QUANTITY, summary, remedy or "write an amount such as 16Gi")
+def _size(path: Path, value: Any, texts: Mapping[Path, str]) -> Iterator[Mistake]:
+    """Finds amounts that nobody means, in units that users mix up."""
+    key, amount = path[-1], _amount(value, texts.get(path))
+    if amount is None or amount <= 0:
+        return
+    text = given(value, path, texts)
+    if key == "cpu":
+        most = MOST_QUOTA if {"quotas", "quota"} & set(path) else MOST_CPU
+        if amount > most:
+            summary = f"{name(path)} is {text}: more than {most} cores"
+            remedy = "write a number of cores such as 4; 500m is half a core, 500M is 500 million cores"
+            yield Mistake(path, codes.QUANTITY, summary, remedy)
+    elif key in _COUNTED:
+        if amount > MOST:
+            summary = f"{name(path)} is {text}: more than 1P"
+            yield Mistake(path, codes.QUANTITY, summary, "write a number such as 50M, which is 50 million")
+        elif key in _WHOLE and amount.denominator != 1:
+            summary = f"{name(path)} is {text}; it cannot be a fraction"
+            yield Mistake(path, codes.RANGE, summary, "write 50M for 50 million; 50m is 50 thousandths")
+    elif key in _BYTES and (amount > MOST_BYTES or (amount < LEAST_BYTES and key != "activation")):
+        small = amount < LEAST_BYTES
+        side = "less than 1Mi" if small else "more than 1Pi"
+        remedy = _with_unit(str(texts.get(path, value))) if small else ""
+        summary = f"{name(path)} is {text}: {side}"
+        yield Mistake(path, codes.QUANTITY, summary, remedy or "write an amount such as 16Gi")
 
 
 def _with_unit(text: str) -> str:
@@ -281,35 +241,6 @@ def _with_unit(text: str) -> str:
     return f"{text} is {text} {'byte' if text == '1' else 'bytes'}; write {meant}"
 
 
-def _sections(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields the sections that are mappings of keys with a meaning, such as ``modelyard:rayWorker``."""
-    for key, values in config.items():
-        if key.startswith(PREFIX) and key != PREFIX + "labels" and isinstance(values, dict):
-            yield key, values
-
-
-def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yields items that have sizes, by path."""
-    yield from (((section,), values) for section, values in _sections(config))
-    if isinstance(servers := _servers(config), dict):
-        yield _SERVERS, servers
-    for section in _LISTED:
-        items = config.get(PREFIX + section)
-        for index, item in enumerate(items if isinstance(items, list) else ()):
-            if isinstance(item, dict):
-                path: Path = (PREFIX + section, index)
-                yield path, item
-                if isinstance(model := item.get("model"), dict):
-                    yield (*path, "model"), model
-                cluster = (item.get("remote") or {}).get("cluster") if isinstance(item.get("remote"), dict) else None
-                if isinstance(cluster, dict) and isinstance(quota := cluster.get("quota"), dict):
-                    yield (*path, "remote", "cluster", "quota"), quota
-                quotas = item.get("quotas")
-                for number, quota in enumerate(quotas if isinstance(quotas, list) else ()):
-                    if isinstance(quota, dict):
-                        yield (*path, "quotas", number), quota
-
-
 def _amount(value: Any, text: str | None) -> Fraction | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -319,43 +250,12 @@ def _amount(value: Any, text: str | None) -> Fraction | None:
         return None
 
 
-def _servers(config: Mapping[str, Any]) -> Any:
-    """Returns the value for notebook servers, whatever its type."""
-    notebooks = config.get(PREFIX + "notebooks")
-    return notebooks.get("servers") if isinstance(notebooks, dict) else None
-
-
-def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
-    places: list[tuple[Path, Any]] = [
-        ((section, key), values) for section, values in _sections(config) for key in _DURATIONS
-    ]
-    for section, keys in (
-        ("jobs", ("within", "timeLimit", "keep")),
-        ("pipelines", ("keep",)),
-        ("nodePools", ("idle",)),
-    ):
-        items = config.get(PREFIX + section)
-        places += [
-            ((PREFIX + section, index, key), item)
-            for index, item in enumerate(items if isinstance(items, list) else ())
-            for key in keys
-        ]
-    places.append(((*_SERVERS, "kernelIdle"), _servers(config)))
-    for section, part, key in (("resources", "remote", "timeLimit"), ("jobs", "spark", "idle")):
-        items = config.get(PREFIX + section)
-        places += [
-            ((PREFIX + section, index, part, key), item.get(part))
-            for index, item in enumerate(items if isinstance(items, list) else ())
-            if isinstance(item, dict)
-        ]
-    for path, values in places:
-        value = values.get(path[-1]) if isinstance(values, dict) else None
-        if not isinstance(value, str):
-            continue
-        try:
-            length = durations.seconds(value)
-        except ValueError:
-            continue
-        if length > durations.LONGEST:
-            summary = f"{name(path)} is {given(value, path, texts)}: more than 31 days"
-            yield Mistake(path, codes.RANGE, summary, "give seconds or text such as 6h5m, not milliseconds")
+def _length(path: Path, value: Any, texts: Mapping[Path, str]) -> Iterator[Mistake]:
+    """Finds a duration that is too long; the schema limits those that are numbers."""
+    try:
+        length = durations.seconds(value) if isinstance(value, str) else 0
+    except ValueError:
+        return
+    if length > durations.LONGEST:
+        summary = f"{name(path)} is {given(value, path, texts)}: more than 31 days"
+        yield Mistake(path, codes.RANGE, summary, "give seconds or text such as 6h5m, not milliseconds")

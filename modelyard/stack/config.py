@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path as FilePath
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
@@ -16,6 +16,7 @@ from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Notebooks, Pipeline, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Priority, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Provider
+from modelyard.stack.units import COMPUTED, Line, Quantity, Seconds
 
 Mode = Literal["existing", "managed"]
 Allocation = Literal["single", "partial", "multi_gpu"]
@@ -66,7 +67,7 @@ class Gpu(NamedTuple):
     """GPUs of one worker pod."""
     allocation: Allocation = "single"
     """Default mode of training tasks; each task may choose its own."""
-    seen: SeenGpu | None = None
+    seen: Annotated[SeenGpu | None, COMPUTED] = None
     """Set for a plan if the name is unknown and nodes have it."""
 
 
@@ -74,32 +75,32 @@ class ModelService(NamedTuple):
     """CPU inference."""
 
     replicas: int = 1
-    cpu: str = "4"
-    memory: str = "16Gi"
-    volume: str = "50Gi"
-    gpu: int = 0
+    cpu: Quantity = "4"
+    memory: Quantity = "16Gi"
     image: str | None = None
+    volume: Quantity = "50Gi"
+    gpu: int = 0
 
 
 class RayHead(NamedTuple):
     """The head of the Ray cluster: one pod on a CPU node."""
 
     replicas: int = 1
-    cpu: str = "2"
-    memory: str = "16Gi"
-    gpu: int = 0
+    cpu: Quantity = "2"
+    memory: Quantity = "16Gi"
     image: str | None = None
+    gpu: int = 0
 
 
 class RayWorker(NamedTuple):
     """Ray training workers. ``memory`` is per GPU."""
 
     replicas: int = 1
-    cpu: str = "4"
-    memory: str = "24Gi"
-    grace_period: int = 21900
-    """Seconds that a pod may keep running after it is asked to stop."""
+    cpu: Quantity = "4"
+    memory: Quantity = "24Gi"
     image: str | None = None
+    grace_period: Seconds = 21900
+    """Seconds that a pod may keep running after it is asked to stop."""
 
 
 class CeleryVariables(NamedTuple):
@@ -119,16 +120,16 @@ class Celery(NamedTuple):
     """Celery training tasks. ``memory`` is per GPU; each replica trains one job at a time."""
 
     replicas: int = 1
-    cpu: str = "4"
-    memory: str = "24Gi"
+    cpu: Quantity = "4"
+    memory: Quantity = "24Gi"
+    image: str | None = None
     concurrency: int = 1
     queue: str = "celery-model-training-tasks-gpu"
-    job_limit: int = 21600
+    job_limit: Seconds = 21600
     """Seconds that one training job may take."""
-    grace_period: int = 21900
-    consumer_timeout: int | None = None
+    grace_period: Seconds = 21900
+    consumer_timeout: Seconds | None = None
     """Seconds after which the broker takes back an unacknowledged job; None: not set."""
-    image: str | None = None
     variables: CeleryVariables = CeleryVariables()
     arguments: tuple[str, ...] = ()
     """The container's arguments, with ``{queue}``, ``{concurrency}`` and ``{jobLimit}``; empty: the platform's own."""
@@ -141,13 +142,13 @@ class Autoscaling(NamedTuple):
     max_replicas: int = 1
     """Maximum replicas of the active backend; the other backend stays at 0."""
     queries: Queries = "valid"
-    scrape_interval: int = 30
+    scrape_interval: Seconds = 30
     """Seconds between two samples of the metrics in the queries. The default is that of the Prometheus Operator."""
     prometheus: str | None = None
     """Address of the server that KEDA queries; set in mode keda."""
-    polling_interval: int = 30
+    polling_interval: Seconds = 30
     """Seconds between two queries of KEDA; the default is KEDA's."""
-    cooldown_period: int = 300
+    cooldown_period: Seconds = 300
     """Seconds without work after which KEDA scales a backend to zero; the default is KEDA's. A pod with a job gets its
     grace period on top."""
 
@@ -175,9 +176,9 @@ class Drain(NamedTuple):
     """Waiting for running jobs before GPU pods are stopped."""
 
     enabled: bool = True
-    timeout: int = 21900
+    timeout: Seconds = 21900
     """Seconds after which an apply gives up: the longest job plus five minutes."""
-    quiet: int | None = None
+    quiet: Seconds | None = None
     """Seconds without a job after which a backend is idle; None: the grace period of the pods that send requests."""
     ray: RayJobs = RayJobs()
     celery: CeleryJobs = CeleryJobs()
@@ -248,7 +249,7 @@ class Waiver(NamedTuple):
     """A finding that this stack accepts until a date."""
 
     code: str
-    reason: str
+    reason: Line
     expires: date
     """Last day on which the waiver holds."""
     target: str | None = None
@@ -283,16 +284,17 @@ class Config(NamedTuple):
     ray_worker: RayWorker = RayWorker()
     celery: Celery = Celery()
     autoscaling: Autoscaling = Autoscaling()
+    notebooks: Notebooks = Notebooks()
+    runtime: Runtime = Runtime()
     drain: Drain = Drain()
     targets: Targets = Targets()
+    policy: Policy = Policy()
     providers: tuple[Provider, ...] = ()
     buckets: tuple[Bucket, ...] = ()
     environments: tuple[Environment, ...] = ()
-    runtime: Runtime = Runtime()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
     pipelines: tuple[Pipeline, ...] = ()
-    notebooks: Notebooks = Notebooks()
     node_pools: tuple[NodePool, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     partitions: tuple[Partition, ...] = ()
@@ -301,7 +303,6 @@ class Config(NamedTuple):
     priorities: tuple[Priority, ...] = ()
     patches: tuple[PatchChoice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
-    policy: Policy = Policy()
     prices: str | None = None
     """Path of the price file, relative to the project; None: only list prices are used."""
 

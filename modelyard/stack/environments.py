@@ -1,6 +1,8 @@
 """Python environments of jobs, as a stack file defines them."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from modelyard.stack.units import COMPUTED
 
 
 class Pinned(NamedTuple):
@@ -79,5 +81,5 @@ class Environment(NamedTuple):
     """Secret whose key ``pip.conf`` sets the package index, in each namespace with runs; None: PyPI."""
     claim: str = "environments"
     """The PersistentVolumeClaim with built environments, with this name in each namespace with runs."""
-    files: Files | None = None
+    files: Annotated[Files | None, COMPUTED] = None
     """None: the files were not read."""

@@ -5,12 +5,12 @@ Quantities stay the text that the operator wrote, as in ``config``. Numbers that
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from modelyard.stack.remote import Place, Remote
+from modelyard.stack.units import Quantity, Seconds
 
 JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
-JOB_TYPES: Final[tuple[JobType, ...]] = get_args(JobType)
 Engine = Literal["job", "ray", "spark"]
 Precision = Literal["fp32", "fp16", "bf16", "fp8", "int8", "int4"]
 
@@ -18,17 +18,17 @@ Precision = Literal["fp32", "fp16", "bf16", "fp8", "int8", "int4"]
 class Model(NamedTuple):
     """The model that a job trains or serves. None means unknown."""
 
-    parameters: str | None = None
+    parameters: Quantity | None = None
     """Number of parameters: ``7G`` is seven billion."""
     precision: Precision = "fp16"
     """Precision of the served weights."""
-    size: str | None = None
+    size: Quantity | None = None
     """Size of the model file in bytes."""
     layers: int | None = None
     key_value_heads: int | None = None
     """Key-value heads in the attention of one layer."""
     head_size: int | None = None
-    activation: str | None = None
+    activation: Quantity | None = None
     """Bytes that one sample takes on the GPU during training, as a profiler reports."""
 
 
@@ -39,15 +39,15 @@ class Spark(NamedTuple):
     """Version of Spark in the image; None is an error."""
     main_class: str | None = None
     """Main class of a JVM application."""
-    driver_cpu: str = "1"
-    driver_memory: str = "4Gi"
+    driver_cpu: Quantity = "1"
+    driver_memory: Quantity = "4Gi"
     """Memory of the driver's pod, overhead included."""
-    overhead: str | None = None
+    overhead: Quantity | None = None
     """Memory besides the heap, as a fraction of it; None: Spark's default for the kind of application."""
     most_executors: int | None = None
     """With a number, executors scale with the work up to it; None: as many as the resource has workers."""
     least_executors: int = 0
-    idle: int = 60
+    idle: Seconds = 60
     """Seconds after which an idle executor is removed, if executors scale."""
     service_account: str = "spark-operator-spark"
     """Service account of the driver, which creates the executors."""
@@ -61,14 +61,14 @@ class Job(NamedTuple):
     type: JobType
     resource: str | None = None
     """Name of the resource that it runs on; None: its own resource, without a GPU."""
-    rows: str | None = None
+    rows: Quantity | None = None
     """Rows of the dataset."""
     columns: int | None = None
-    request_rate: str | None = None
+    request_rate: Quantity | None = None
     """Requests per second at the busiest hour."""
-    request_time: str | None = None
+    request_time: Quantity | None = None
     """Seconds of one core, or of one GPU's batch, per request; for a batch prediction, per row."""
-    within: int | None = None
+    within: Seconds | None = None
     """Seconds in which a batch prediction must finish."""
     batch: int = 1
     """Samples, or rows, that are processed together."""
@@ -94,10 +94,10 @@ class Job(NamedTuple):
     """Node label whose value the nodes of all its workers share (``kubernetes.io/hostname``: one node)."""
     trials: int | None = None
     """Runs of one worker each that a search starts as GPUs become free."""
-    time_limit: int = 21600
+    time_limit: Seconds = 21600
     """Seconds that a run may take, without its time in the queue."""
     retries: int = 0
-    keep: int = 86400
+    keep: Seconds = 86400
     """Seconds that the objects of a finished run stay, for its logs; they hold no GPU."""
 
     @property
@@ -122,7 +122,7 @@ class Scale(NamedTuple):
     """Target CPU utilization of the pods in percent; None: 70 if there is no query."""
     query: str | None = None
     """PromQL for the load of all pods."""
-    each: str | None = None
+    each: Quantity | None = None
     """Load of one pod."""
 
 
@@ -132,9 +132,9 @@ class Resource(NamedTuple):
     name: str
     type: JobType
     workers: int | None = None
-    cpu: str | None = None
+    cpu: Quantity | None = None
     """CPU of one worker; ``memory`` is per worker too."""
-    memory: str | None = None
+    memory: Quantity | None = None
     gpus: int | None = None
     """GPUs of one worker; None: none, or one slice if the resource names a partition."""
     gpu: str | None = None
@@ -182,9 +182,9 @@ class NotebookServers(NamedTuple):
     """The Secret with a hashed password for each user, with this name in each namespace that has servers."""
     project: str | None = None
     """The project folder, as the servers see it; None: the workspace."""
-    cpu: str = "1"
-    memory: str = "4Gi"
-    kernel_idle: int = 3600
+    cpu: Quantity = "1"
+    memory: Quantity = "4Gi"
+    kernel_idle: Seconds = 3600
     """Seconds without work after which a kernel stops."""
     users: tuple[NotebookUser, ...] = ()
 
@@ -202,11 +202,11 @@ class Notebooks(NamedTuple):
     """The PersistentVolumeClaim with people's files, with this name in each namespace that runs notebooks."""
     path: str = "/home/jovyan/work"
     """Mount path of the users' files, in the job as in Jupyter."""
-    cpu: str = "4"
-    memory: str = "24Gi"
-    time_limit: int = 21600
+    cpu: Quantity = "4"
+    memory: Quantity = "24Gi"
+    time_limit: Seconds = 21600
     """Seconds that one notebook may run."""
-    keep: int = 86400
+    keep: Seconds = 86400
     """Seconds that a finished job and its log stay."""
     servers: NotebookServers | None = None
     """None: modelyard does not manage Jupyter."""
@@ -239,7 +239,7 @@ class Pipeline(NamedTuple):
     """Data that exists before the first stage, by the name under which stages read it."""
     image: str | None = None
     """Image with Python for the pod that starts the stages; None: that of the runtime."""
-    keep: int = 86400
+    keep: Seconds = 86400
     """Seconds that a finished run and all of its stages stay, for their logs; they hold no GPU."""
 
     @property

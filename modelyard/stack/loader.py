@@ -16,8 +16,7 @@ from modelyard.stack.config import WORKERS, Config, Path, Stack
 from modelyard.stack.mistakes import Mistake, of_mistake, of_problem, without_renamed
 from modelyard.stack.project import FILE_NAME, stack_of, stacks_in
 from modelyard.stack.schema import PREFIX, is_valid
-from modelyard.stack.shape import Source, made
-from modelyard.stack.shapes import CONFIG
+from modelyard.stack.shape import CONFIG, Source, made
 from modelyard.stack.words import did_you_mean, listed, nearest, plain
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import Problem, too_large

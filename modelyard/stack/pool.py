@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from modelyard.names import GPU_RESOURCE
+from modelyard.stack.units import Line, Quantity, Seconds
 
 Reclaim = Literal["any", "lower", "never"]
 Within = Literal["lower", "never"]
@@ -37,9 +38,9 @@ class Quota(NamedTuple):
     """A team's quota of one flavor."""
 
     flavor: str
-    cpu: str | None = None
+    cpu: Quantity | None = None
     """None: the team's quotas without GPUs cover CPU and memory, on any nodes."""
-    memory: str | None = None
+    memory: Quantity | None = None
     """Set if ``cpu`` is set."""
     gpus: int = 0
     borrow: int | None = None
@@ -83,7 +84,7 @@ class Priority(NamedTuple):
     name: str
     value: int
     """Higher is more urgent."""
-    description: str = ""
+    description: Line = ""
 
 
 # How a stack file divides the GPUs of nodes.
@@ -135,7 +136,7 @@ class NodePool(NamedTuple):
     types: tuple[str, ...] = ()
     """Machine types; empty: all types with whole GPUs of this model."""
     capacity: Capacity = "on-demand"
-    idle: int = 600
+    idle: Seconds = 600
     """Seconds that a node must be idle before Karpenter removes it."""
     taint: bool = True
     """Whether a taint keeps away pods that do not request GPUs."""

@@ -48,7 +48,10 @@ def stack_folder(root: Path) -> Path:
         ReadError: the folder is outside the project.
     """
     content = project_content(root)
-    return _inside(root, DEFAULT_FOLDER if content is None else named_folder(content))
+    folder = DEFAULT_FOLDER if content is None else named_folder(content)
+    if (wrong := outside(root, folder)) is not None:
+        raise wrong
+    return root / normpath(folder)
 
 
 def project_content(root: Path) -> bytes | None:
@@ -69,13 +72,6 @@ def named_folder(content: bytes) -> str:
         folder = project.get("stackConfigDir")
         FOLDERS[content] = folder if isinstance(folder, str) and folder else DEFAULT_FOLDER
     return FOLDERS[content]
-
-
-def _inside(root: Path, folder: str) -> Path:
-    wrong = outside(root, folder)
-    if wrong is not None:
-        raise wrong
-    return root / normpath(folder)
 
 
 def outside(root: Path, folder: str) -> ReadError | None:

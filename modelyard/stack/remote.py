@@ -3,15 +3,15 @@
 Credentials are encrypted values, or the name of a Secret that holds them; this module does not know their content.
 """
 
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Annotated, Final, Literal, NamedTuple
 
 from modelyard.patterns import regex
 from modelyard.stack.secret import Secret
+from modelyard.stack.units import Quantity, Seconds
 
 ProviderKind = Literal["aws", "azure", "gcp", "lambda"]
 """The clouds in the table of machine types."""
 Launcher = Literal["pulumi", "skypilot", "dstack"]
-PROVIDER_KINDS: Final[tuple[ProviderKind, ...]] = get_args(ProviderKind)
 PLATFORM: Final = "platform"
 """The stack's own cluster as a reader or writer of a bucket, besides providers and remote clusters."""
 
@@ -115,15 +115,15 @@ class Place(NamedTuple):
 class RemoteQuota(NamedTuple):
     """What the jobs of a resource may use at once on a remote cluster."""
 
-    cpu: str
-    memory: str
+    cpu: Quantity
+    memory: Quantity
     gpus: int = 0
 
 
 class Cluster(NamedTuple):
     """A remote static cluster."""
 
-    controller: str
+    controller: Annotated[str, lambda address, _: controller_url(address)]
     """URL of its API server, in the form of ``controller_url``."""
     context: str | None = None
     """Context in the user's kubeconfig; None: the credentials are used."""
@@ -176,7 +176,7 @@ class Remote(NamedTuple):
     provider: str | None = None
     instance_type: str | None = None
     region_prefix: str | None = None
-    time_limit: int | None = None
+    time_limit: Seconds | None = None
     """Seconds after which the machine is released, whatever the job does; None is an error."""
     image: str | None = None
     command: tuple[str, ...] = ()

@@ -28,18 +28,19 @@ def is_valid(config: dict[str, Any]) -> bool:
     """Whether the ``config`` of a stack file, without other packages' keys, follows the schema."""
     document = {"config": config}
     few = next(_checked) < _FEW
-    return (few and surely_valid(_schema(), document)) or bool(gate(schema_text()).is_valid(document))
+    return (few and surely_valid(schema(), document)) or bool(gate(schema_text()).is_valid(document))
 
 
 @cache
-def _schema() -> Any:
+def schema() -> Any:
+    """Returns the parsed schema."""
     return json.loads(schema_text())
 
 
 @cache
-def gate(schema: str) -> Any:
+def gate(text: str) -> Any:
     """Returns the validator of one of modelyard's own schemas, which checks formats too."""
     # Imported at first use: it costs 10 ms, and verbs that read no stack file do not need it.
     from jsonschema_rs import Draft202012Validator
 
-    return Draft202012Validator(schema, validate_formats=True)
+    return Draft202012Validator(text, validate_formats=True)

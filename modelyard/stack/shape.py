@@ -1,21 +1,19 @@
 """Shapes: how a mapping of a stack file becomes a frozen value, key by key.
 
-The field of a key is the key in Python's spelling: ``perWorker`` fills ``per_worker``. A missing key fills nothing, so
-defaults are only in the types of ``config``.
+The types of ``config`` define the keys, how each is read, and its default. The field of a key is the key in Python's
+spelling: ``perWorker`` fills ``per_worker``. A missing key fills nothing.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import cache
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
-from modelyard.stack import durations
-from modelyard.stack.config import Path
+from modelyard.stack.config import Config, Path
 from modelyard.stack.secret import Secret
-
-Convert = Callable[[Any, str | None], Any]
-"""Converts a value; the second argument is its source text if it is a number."""
+from modelyard.stack.units import COMPUTED, Convert
 
 
 class Shape(NamedTuple):
@@ -92,6 +90,31 @@ def _held(value: Any, held: Convert | Shape | Each | Named, source: Source, path
     return sealed if isinstance(sealed, Secret) else held(sealed, source.texts.get(path))
 
 
+def leaves(value: Any, expected: Convert | Shape | Each | Named, path: Path) -> Iterator[tuple[Path, Convert, Any]]:
+    """Yields each value with a known key, in no order: its path, how it is read, and the value.
+
+    Args:
+        value: plain values. They need not follow the schema; what has another form is left out.
+        expected: what the value should be.
+        path: its path.
+    """
+    waiting = [(value, expected, path)]
+    while waiting:
+        value, expected, path = waiting.pop()
+        match expected:
+            case Shape(_, keys):
+                known = value.keys() & keys.keys() if isinstance(value, dict) else ()
+                waiting += ((value[key], keys[key], (*path, key)) for key in known)
+            case Each(shape):
+                items = value if isinstance(value, list) else ()
+                waiting += ((item, shape, (*path, index)) for index, item in enumerate(items))
+            case Named(shape):
+                named = value.items() if isinstance(value, dict) else ()
+                waiting += ((item, shape, (*path, name)) for name, item in named)
+            case _:
+                yield path, expected, value
+
+
 def _sealed(value: Any, path: Path, secrets: frozenset[Path]) -> Any:
     """Returns the value with a ``Secret`` for each encrypted value."""
     if path in secrets:
@@ -103,52 +126,78 @@ def _sealed(value: Any, path: Path, secrets: frozenset[Path]) -> Any:
     return value
 
 
-def same(value: Any, _: str | None) -> Any:
-    """Returns the value unchanged."""
+def _same(value: Any, _: str | None) -> Any:
     return value
 
 
-def line(value: Any, _: str | None) -> str:
-    """Returns text as one line."""
-    return " ".join(value.split())
-
-
-def count(value: Any, _: str | None) -> int:
+def _count(value: Any, _: str | None) -> int:
     """Returns a whole number, even if it is written ``1.0``."""
     return int(value)
 
 
-def counts(value: Any, _: str | None) -> dict[str, int]:
-    """Returns whole numbers by name."""
+def _counts(value: Any, _: str | None) -> dict[str, int]:
     return {key: int(number) for key, number in value.items()}
 
 
-def flag(value: Any, _: str | None) -> bool:
+def _flag(value: Any, _: str | None) -> bool:
     """Returns a boolean; `pulumi config set` writes it as text."""
     return value is True or value == "true"
 
 
-def quantity(value: Any, text: str | None) -> str:
-    """Returns a Kubernetes quantity as the operator wrote it."""
-    if isinstance(value, str):
-        return value
-    # The source text of a hexadecimal number is not a quantity; its value is.
-    return text if text is not None and text[:2] not in ("0x", "0o") else str(value)
-
-
-def seconds(value: Any, _: str | None) -> int:
-    """Returns a duration in seconds."""
-    return durations.seconds(value)
-
-
-def items(value: Any, _: str | None) -> tuple[str, ...]:
-    """Returns a list of texts."""
+def _items(value: Any, _: str | None) -> tuple[str, ...]:
     return tuple(value)
 
 
-def day(value: Any, _: str | None) -> date:
-    """Returns a date."""
+def _day(value: Any, _: str | None) -> date:
     return date.fromisoformat(value)
+
+
+_BY_TYPE: Final[Mapping[Any, Convert]] = {
+    int: _count,
+    bool: _flag,
+    date: _day,
+    tuple[str, ...]: _items,
+    Mapping[str, int]: _counts,
+    Secret: _same,
+}
+
+
+def _shape_of(kind: Any, default: Any = None) -> Shape:
+    """Returns the shape with a key for each field of a type, read as the field's type says.
+
+    Args:
+        kind: the type.
+        default: what the mapping changes, such as the names of one of the platform's Deployments; None: nothing.
+    """
+    held = {
+        spelled(field): _held_by(wanted, kind._field_defaults.get(field))
+        for field, wanted in kind.__annotations__.items()
+    }
+    keys = {key: one for key, one in held.items() if one is not COMPUTED}
+    return Shape(kind if default is None else default._replace, keys)
+
+
+def _held_by(wanted: Any, default: Any) -> Any:
+    """Returns what is at the key of a field: of its type, with its default."""
+    parts = get_args(wanted)
+    if get_origin(wanted) is Annotated:
+        return parts[1]
+    if NoneType in parts:
+        return _held_by(parts[0], default)
+    if wanted in _BY_TYPE:
+        return _BY_TYPE[wanted]
+    if hasattr(wanted, "_fields"):
+        return _shape_of(wanted, default)
+    match parts:
+        case (kind, _) if hasattr(kind, "_fields"):
+            return Each(_shape_of(kind))
+        case (_, kind) if hasattr(kind, "_fields"):
+            return Named(_shape_of(kind))
+    return _same
+
+
+CONFIG: Final = _shape_of(Config)
+"""Everything under ``modelyard:``, keys without the prefix."""
 
 
 def plain(value: Any) -> Any:

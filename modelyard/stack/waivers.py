@@ -5,7 +5,7 @@ from datetime import date
 
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.stack import codes
-from modelyard.stack.config import Path, Stack, Waiver
+from modelyard.stack.config import Stack, Waiver
 from modelyard.stack.words import did_you_mean
 
 UNWAIVABLE = ("CFG", "PAT", "POL0", "OWN005", "REM013")
@@ -81,16 +81,14 @@ def _covers(waiver: Waiver, finding: Finding, today: date) -> bool:
 
 
 def _expired(index: int, waiver: Waiver, stack: Stack) -> Finding:
-    path: Path = ("waivers", index, "expires")
-    finding = Finding(
+    return stack.finding(
         codes.WAIVER_EXPIRED,
         Severity.ERROR,
+        ("waivers", index, "expires"),
         f"the waiver of {waiver.code} expired on {waiver.expires}",
-        field=f"waivers[{index}].expires",
+        _remedy(waiver, "correct the finding and remove the waiver, or decide again and set a new date"),
         detail=f"Its reason: {waiver.reason}",
-        remedy=_remedy(waiver, "correct the finding and remove the waiver, or decide again and set a new date"),
     )
-    return stack.place(finding, *path)
 
 
 def _nobody(index: int, waiver: Waiver, stack: Stack) -> Finding:
@@ -117,14 +115,13 @@ def _unused(index: int, waiver: Waiver, stack: Stack, rules: Collection[str] = (
             did_you_mean(waiver.code, [*known, *rules]) or "modelyard explain lists all codes",
         )
     of = f" for {waiver.target}" if waiver.target else ""
-    finding = Finding(
+    return stack.finding(
         codes.WAIVER_UNUSED,
         Severity.ADVICE,
+        ("waivers", index),
         f"the waiver of {waiver.code}{of} covers no finding",
-        field=f"waivers[{index}]",
-        remedy=_remedy(waiver, "remove it, unless it is for a finding of a live plan or of check --prometheus"),
+        _remedy(waiver, "remove it, unless it is for a finding of a live plan or of check --prometheus"),
     )
-    return stack.place(finding, "waivers", index)
 
 
 def _remedy(waiver: Waiver, remedy: str) -> str:

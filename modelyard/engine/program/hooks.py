@@ -113,7 +113,7 @@ class Guard:
             # The program goes on meanwhile: other targets do not wait for this answer.
             await aside(self.check, target)
 
-        return pulumi.ResourceHook(f"approved:{target.key.kind}/{target.resource}", check)
+        return pulumi.ResourceHook(f"approved:{_name(target)}", check)
 
     def check(self, target: TargetPlan) -> None:
         """Checks the conflicts and the object once more.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pulumi
 
 from modelyard.cluster.connection import ClusterError, check_context
-from modelyard.files import ReadError, read_file, read_text
+from modelyard.files import ReadError, read_text
 from modelyard.findings import Finding
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
@@ -19,7 +19,7 @@ from modelyard.plan.undo.ledger import ours
 from modelyard.probes.values import NO_DRAIN
 from modelyard.report.finding import findings_text
 from modelyard.stack import discover, find_project
-from modelyard.stack.yaml.document import parse_plain
+from modelyard.stack.project import project_setting
 
 APPROVED = "MODELYARD_PLAN"
 """Environment variable with the path of a saved plan: an update then applies exactly this plan or fails."""
@@ -151,8 +151,7 @@ def check_state(root: Path, stack: str) -> None:
 
 
 def _place(root: Path) -> str:
-    project, _ = parse_plain(read_file(root / "Pulumi.yaml", within=root))
-    backend = project.get("backend") if isinstance(project, dict) else None
+    backend = project_setting(root, "backend")
     return str(backend.get("url") or "") if isinstance(backend, dict) else ""
 
 

@@ -1,5 +1,6 @@
 """The Job that builds a Python environment, and the errors that keep a run from having one."""
 
+from collections.abc import Container
 from typing import Final
 
 from modelyard.catalog import Library
@@ -10,7 +11,7 @@ from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job
 from modelyard.workloads.environments.rules import check_environments, environment_of
-from modelyard.workloads.facts.environments import build_facts
+from modelyard.workloads.facts.environments import build_facts, environment_named
 
 TEMPLATE: Final = "environment-build"
 """Name of the patch that builds a Python environment."""
@@ -41,24 +42,24 @@ def problems_of(stack: Stack, environment: Environment) -> tuple[Finding, ...]:
 
 def notebook_environment(stack: Stack) -> tuple[Environment | None, tuple[Finding, ...]]:
     """The Python environment of notebooks, or None; errors block the submission."""
-    name = stack.config.notebooks.environment
-    if name is None:
-        return None, ()
-    found = next((one for one in stack.config.environments if one.name == name), None)
-    used = tuple(one for one in check_environments(stack) if one.blocks and one.field.startswith("notebooks."))
-    return found, (*used, *(problems_of(stack, found) if found is not None else ()))
+    return _environment(stack, stack.config.notebooks.environment, {"notebooks"})
 
 
 def job_environment(stack: Stack, job: Job) -> tuple[Environment | None, tuple[Finding, ...]]:
     """The Python environment of a job's runs, or None; errors block the run."""
     resource = next((one for one in stack.config.resources if one.name == job.resource), None)
-    name = environment_of(job, resource)
+    users = {f"jobs[{stack.config.jobs.index(job)}]"}
+    if resource is not None and job.environment is None:
+        users.add(f"resources[{stack.config.resources.index(resource)}]")
+    return _environment(stack, environment_of(job, resource), users)
+
+
+def _environment(
+    stack: Stack, name: str | None, users: Container[str]
+) -> tuple[Environment | None, tuple[Finding, ...]]:
+    """The Python environment with a name, and the errors about it and about those who use it."""
     if name is None:
         return None, ()
-    mine = {f"jobs[{stack.config.jobs.index(job)}]"}
-    if resource is not None and job.environment is None:
-        mine.add(f"resources[{stack.config.resources.index(resource)}]")
-    found = next((one for one in stack.config.environments if one.name == name), None)
-    used = tuple(one for one in check_environments(stack) if one.blocks and one.field.partition(".")[0] in mine)
-    own = problems_of(stack, found) if found is not None else ()
-    return found, (*used, *own)
+    found = environment_named(stack.config, name)
+    used = (one for one in check_environments(stack) if one.blocks and one.field.partition(".")[0] in users)
+    return found, (*used, *(problems_of(stack, found) if found is not None else ()))

@@ -48,7 +48,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     if problem := unfit_for_run(stack, index, job):
         return Submission(Confidential(()), (problem,))
     everything = sized(stack.config)
-    found = errors_about(stack, (job,), today, everything)
+    found = errors_about(stack, (job,), everything, today)
     if any(one.blocks for one in found):
         return Submission(Confidential(()), found)
     known = stack_facts(stack, every_workload(stack.config), everything)
@@ -103,32 +103,34 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
 
 
 def errors_about(
-    stack: Stack, jobs: Iterable[Job], today: date | None = None, everything: Sequence[Sized] | None = None
+    stack: Stack, jobs: Iterable[Job], everything: Sequence[Sized], today: date | None
 ) -> tuple[Finding, ...]:
     """The errors about jobs and their resources with which a run would wait forever or run in a wrong place.
 
     Args:
         stack: the stack of the jobs.
         jobs: the jobs to run.
+        everything: the stack's resources from ``sizing.sized``.
         today: the date for waivers; None: no waiver applies. Only a plan checks the waivers themselves, and whether
             they cover anything.
-        everything: the stack's resources from ``sizing.sized``, if the caller already has them.
     """
     config, chosen = stack.config, tuple(jobs)
     names, on = {job.name for job in chosen}, {job.resource for job in chosen}
     mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name in names}
     mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
-    known = sized(config) if everything is None else everything
-    everything_wrong = [*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known)]
-    everything_wrong += check_growth(stack, known)
+    wrong = [
+        *check_jobs(stack, everything),
+        *check_spark(stack, everything),
+        *check_dispatch(stack, everything),
+        *check_growth(stack, everything),
+    ]
     if any(one.remote is not None for one in config.resources):
         from modelyard.workloads.remote.cluster import check_cluster
         from modelyard.workloads.remote.unread import check_unread
 
-        for index, _ in enumerate(config.resources):
-            everything_wrong += [*check_cluster(stack, index, known[index]), *check_unread(stack, index, known[index])]
-    found = [one for one in everything_wrong if one.blocks]
-    about = [one for one in found if one.field.partition(".")[0] in mine]
+        for index, one in enumerate(everything[: len(config.resources)]):
+            wrong += [*check_cluster(stack, index, one), *check_unread(stack, index, one)]
+    about = [one for one in wrong if one.blocks and one.field.partition(".")[0] in mine]
     return tuple(about if today is None else waive(about, stack, today)[0])
 
 
@@ -289,10 +291,11 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
                     "set engine to spark, or drop them",
                 )
             continue
-        for path, what, remedy in (*_wrong(job, by_job.get(id(job))), *_beside(stack, job, by_job.get(id(job)))):
+        one = by_job.get(id(job))
+        for path, what, remedy in (*_wrong(job, one), *_beside(stack, job, one)):
             where: Path = ("jobs", index, *path)
             yield stack.finding("RES220", Severity.ERROR, where, f"job {job.name} {what}", remedy)
-        yield from _memory(stack, index, job, by_job.get(id(job)))
+        yield from _memory(stack, index, job, one)
 
 
 def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:

@@ -9,7 +9,7 @@ from modelyard.kube.state import node_of
 from modelyard.names import GPU_RESOURCE
 from modelyard.runs.notebooks.choice import Chosen, flavors, labels_of, parts
 from modelyard.runs.pool import pool_view
-from modelyard.runs.pool.objects import NOTHING
+from modelyard.runs.pool.objects import status_of
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads.facts.pool import Quotas, gpu_flavors, namespace_of, teams_here
@@ -152,7 +152,7 @@ def _left(offered: Offer, objects: PoolObjects) -> dict[tuple[str, str, str], in
             continue
         used = {
             (flavor["name"], one["name"]): int(one.get("total") or 0)
-            for flavor in (queue.get("status") or NOTHING).get("flavorsReservation") or ()
+            for flavor in status_of(queue).get("flavorsReservation") or ()
             for one in flavor.get("resources") or ()
             if str(one.get("total") or 0).isdigit()
         }

@@ -97,12 +97,8 @@ _CELLS: Final = ("code", "markdown", "raw")
 class Notebook(NamedTuple):
     """What a submission needs to know of a notebook."""
 
-    kernel: str
-    """Name of the kernel that runs it."""
-    has_parameters: bool
-    """Whether a cell is tagged ``parameters``."""
-    defaults: str = ""
-    """Source of the cell that is tagged ``parameters``; of the first if several are."""
+    defaults: str | None = None
+    """Source of the cell that is tagged ``parameters``, the first if several are; None if no cell is."""
 
 
 def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
@@ -188,8 +184,7 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
         problems.append(Problem(words, "choose a Python kernel in Jupyter and save it"))
     if problems:
         return tuple(problems)
-    tagged = [cell for cell in code if PARAMETERS in _tags(cell)]
-    return Notebook(kernel, bool(tagged), "".join(tagged[0]["source"]) if tagged else "")
+    return Notebook(next(("".join(cell["source"]) for cell in code if PARAMETERS in _tags(cell)), None))
 
 
 def _kernel(metadata: Mapping[str, Any]) -> tuple[str, str]:
@@ -230,7 +225,7 @@ def parse_parameters(
             problems.append(Problem(f"the parameter {name} has control characters", "give it plain text"))
         else:
             found[name] = value
-    if notebook is not None and notebook.has_parameters:
+    if notebook is not None and notebook.defaults is not None:
         have = variables(notebook.defaults)
         problems += [_unknown(name, have, shown) for name in found if have is not None and name not in have]
     elif found and notebook is not None:

@@ -71,7 +71,6 @@ class _Judge:
         for number in repeated(names):
             yield self._error(
                 "PIP001",
-                Severity.ERROR,
                 ("stages", number, "name"),
                 f"has two stages named {names[number]}",
                 "rename or drop one of them",
@@ -85,30 +84,25 @@ class _Judge:
         if not (self.pipeline.image or self.stack.config.runtime.image):
             yield self._error(
                 "PIP010",
-                Severity.ERROR,
                 (),
                 "has no image for the pod that starts its stages",
                 "set its image, or that of modelyard:runtime: any with Python 3",
             )
 
-    def _error(
-        self, code: str, severity: Severity, below: Path, summary: str, remedy: str, detail: str = ""
-    ) -> Finding:
+    def _error(self, code: str, below: Path, summary: str, remedy: str, detail: str = "") -> Finding:
         words = f"pipeline {self.pipeline.name} {summary}"
-        return self.stack.finding(code, severity, (*self.where, *below), words, remedy, detail=detail)
+        return self.stack.finding(code, Severity.ERROR, (*self.where, *below), words, remedy, detail=detail)
 
-    def _stage(
-        self, code: str, severity: Severity, number: int, key: str, summary: str, remedy: str, *place: int
-    ) -> Finding:
+    def _stage(self, code: str, number: int, key: str, summary: str, remedy: str, *place: int) -> Finding:
         at: Path = ("stages", number, key, *place) if key else ("stages", number)
         words = f"stage {self.stages[number].name} of pipeline {self.pipeline.name} {summary}"
-        return self.stack.finding(code, severity, (*self.where, *at), words, remedy)
+        return self.stack.finding(code, Severity.ERROR, (*self.where, *at), words, remedy)
 
     def _runs(self, number: int, stage: Stage) -> Iterator[Finding]:
         """Checks whether the stage has something to run on this cluster."""
         if (stage.job is None) == (stage.rollout is None):
             what = "neither a job nor a rollout" if stage.job is None else "both a job and a rollout"
-            yield self._stage("PIP002", Severity.ERROR, number, "", f"has {what}", "give one of the two")
+            yield self._stage("PIP002", number, "", f"has {what}", "give one of the two")
         elif stage.job is not None:
             yield from self._runs_job(number, stage, stage.job)
         elif stage.rollout is not None:
@@ -119,12 +113,12 @@ class _Judge:
         if job is None:
             remedy = instead(name, self.runnable, "jobs with a command")
             summary = f"runs job {name}, which is not defined"
-            yield self._stage("PIP002", Severity.ERROR, number, "job", summary, remedy)
+            yield self._stage("PIP002", number, "job", summary, remedy)
             return
         if not job.command:
             remedy = "give the job a command, or roll out its resource: rollout"
             summary = f"runs job {name}, which has no command"
-            yield self._stage("PIP002", Severity.ERROR, number, "job", summary, remedy)
+            yield self._stage("PIP002", number, "job", summary, remedy)
         one = self.by_job.get(id(job))
         if one is None:
             return  # Another finding reports the job's resource, which is undefined or for another type.
@@ -132,7 +126,6 @@ class _Judge:
             verb = "job submit" if one.resource.remote.cluster is not None else "remote"
             yield self._stage(
                 "PIP003",
-                Severity.ERROR,
                 number,
                 "job",
                 f"runs job {name} on the remote resource {one.resource.name}, not on this cluster",
@@ -140,7 +133,7 @@ class _Judge:
             )
         elif not has_image(self.stack.config, job, one.resource):
             summary = f"runs job {name}, which has no image"
-            yield self._stage("PIP002", Severity.ERROR, number, "job", summary, NAME_AN_IMAGE)
+            yield self._stage("PIP002", number, "job", summary, NAME_AN_IMAGE)
         if not stage.needs and job.type in LOADING and one.size.gpus:
             yield self.stack.finding(
                 "PIP009",
@@ -156,50 +149,39 @@ class _Judge:
         served = [known for known, found in self.resources.items() if found.resource.type in SERVING]
         if one is None:
             remedy = instead(name, served, "resources that serve")
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is not defined", remedy
-            )
+            yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which is not defined", remedy)
         elif one.resource.type not in SERVING:
             remedy = f"name a resource of type {' or '.join(SERVING)}"
             kind = one.resource.type
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is for {kind} jobs", remedy
-            )
+            yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which is for {kind} jobs", remedy)
         elif one.resource.remote is not None:
             summary = f"rolls out to the remote resource {name}, not on this cluster"
-            yield self._stage("PIP003", Severity.ERROR, number, "rollout", summary, "name a resource without remote")
+            yield self._stage("PIP003", number, "rollout", summary, "name a resource without remote")
         elif not is_deployed(self.stack.config, one):
             remedy = "give it an image and a job without a command"
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which has no pods", remedy
-            )
+            yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which has no pods", remedy)
         if len(stage.reads) != 1:
             remedy = "list only the artifact with the model in reads"
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "reads", f"rolls out {len(stage.reads)} artifacts", remedy
-            )
+            yield self._stage("PIP002", number, "reads", f"rolls out {len(stage.reads)} artifacts", remedy)
         if stage.writes:
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "writes", "is a rollout but writes artifacts", "drop writes"
-            )
+            yield self._stage("PIP002", number, "writes", "is a rollout but writes artifacts", "drop writes")
 
     def _needs(self, number: int, stage: Stage) -> Iterator[Finding]:
         names = [one.name for one in self.stages]
         for place, name in enumerate(stage.needs):
             if name == stage.name:
                 remedy = "drop it from needs"
-                yield self._stage("PIP004", Severity.ERROR, number, "needs", "needs itself", remedy, place)
+                yield self._stage("PIP004", number, "needs", "needs itself", remedy, place)
             elif name not in names:
                 remedy = instead(name, [one for one in names if one != stage.name], "stages")
                 summary = f"needs stage {name}, which is not defined"
-                yield self._stage("PIP004", Severity.ERROR, number, "needs", summary, remedy, place)
+                yield self._stage("PIP004", number, "needs", summary, remedy, place)
 
     def _circles(self) -> Iterator[Finding]:
         for found in circles(self.stages):
             number = next(index for index, stage in enumerate(self.stages) if stage.name == found[0])
             yield self._error(
                 "PIP005",
-                Severity.ERROR,
                 ("stages", number, "needs"),
                 f"can never run: its stages need each other: {' → '.join((*found, found[0]))}",
                 "drop one of these needs",
@@ -215,7 +197,6 @@ class _Judge:
                 if other is not None and other != stage.name:
                     yield self._error(
                         "PIP007",
-                        Severity.ERROR,
                         ("stages", number, "writes", place),
                         f"writes artifact {name} twice, in {other} and in {stage.name}; one would overwrite the other",
                         "give one of them another name",
@@ -243,11 +224,10 @@ class _Judge:
                         did_you_mean(name, [*writers, *pipeline.inputs])
                         or f"list {name} in writes of an earlier stage, or under inputs of the pipeline"
                     )
-                yield self._stage("PIP006", Severity.ERROR, number, "reads", f"reads {name}{why}", remedy, place)
+                yield self._stage("PIP006", number, "reads", f"reads {name}{why}", remedy, place)
         if writers and pipeline.artifacts is None:
             yield self._error(
                 "PIP008",
-                Severity.ERROR,
                 (),
                 f"writes {', '.join(sorted(writers))}, but does not set where",
                 "set artifacts: a bucket and a prefix",
@@ -286,13 +266,10 @@ class _Judge:
         bucket = buckets.get(place.bucket)
         if bucket is None:
             remedy = instead(place.bucket, buckets, "buckets")
-            yield self._error(
-                "PIP008", Severity.ERROR, at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy
-            )
+            yield self._error("PIP008", at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy)
         elif PLATFORM not in bucket.reached_by:
             yield self._error(
                 "PIP008",
-                Severity.ERROR,
                 at,
                 f"keeps {what} in bucket {bucket.name}, which the platform cannot reach",
                 f"add {PLATFORM} to its reachedBy if pods of this cluster can read and write it, or use another bucket",
@@ -308,7 +285,6 @@ class _Judge:
         if len(places) > 1:
             yield self._error(
                 "PIP011",
-                Severity.ERROR,
                 ("stages",),
                 f"has stages in {len(places)} namespaces, but a run is in one",
                 "use the same team in the jobs and resources of all stages",

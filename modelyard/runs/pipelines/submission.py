@@ -124,7 +124,7 @@ def errors_of(
     own = [one for one in own if one.field == place or one.field.startswith(f"{place}.")]
     names = pipeline.jobs
     jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
-    about = [one for one in errors_about(stack, (job for _, job in jobs), today, everything) if one.blocks]
+    about = [one for one in errors_about(stack, (job for _, job in jobs), everything, today) if one.blocks]
     # Other requirements of a run are reported only if no other finding covers them.
     unfit = () if own or about else (unfit_for_run(stack, index, job) for index, job in jobs)
     return (*own, *about, *(one for one in unfit if one is not None))

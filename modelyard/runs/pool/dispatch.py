@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
 from modelyard.runs.pool.kueue import Queues, Work, reason_of
-from modelyard.runs.pool.objects import NOTHING, condition
+from modelyard.runs.pool.objects import NOTHING, condition, status_of
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.stack.config import Config
 from modelyard.stack.words import few, listed
@@ -32,7 +32,7 @@ def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config:
     """
     there: dict[str, str] = {}
     for body in workloads:
-        if cluster := (body.get("status") or NOTHING).get("clusterName"):
+        if cluster := status_of(body).get("clusterName"):
             uids = (str(one.get("uid")) for one in body["metadata"].get("ownerReferences") or ())
             there |= dict.fromkeys(uids, cluster_name(str(cluster), config))
     return tuple(
@@ -49,13 +49,13 @@ def cluster_name(cluster: str, config: Config) -> str:
 
 def taken_in(work: Work, config: Config) -> str | None:
     """The worker cluster that has admitted a Workload; None if there is none."""
-    name = (work.body.get("status") or NOTHING).get("clusterName")
+    name = status_of(work.body).get("clusterName")
     return cluster_name(str(name), config) if name else None
 
 
 def asked_of(work: Work, config: Config) -> list[str]:
     """The worker clusters to which Kueue has copied a Workload."""
-    names = (work.body.get("status") or NOTHING).get("nominatedClusterNames") or ()
+    names = status_of(work.body).get("nominatedClusterNames") or ()
     return [cluster_name(str(name), config) for name in names]
 
 
@@ -96,7 +96,7 @@ def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> boo
 
 def add_asked(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds that a Workload has its quota in the home cluster, and which worker clusters have not admitted it."""
-    status = work.body.get("status") or NOTHING
+    status = status_of(work.body)
     asked = asked_of(work, known.config)
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
     if not asked:

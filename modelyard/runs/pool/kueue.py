@@ -1,5 +1,6 @@
 """The state of Kueue's objects: the owner of each queue, the use of each quota, and what waits at which place."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -7,7 +8,18 @@ from typing import Any, Final, NamedTuple
 from modelyard.cluster.pool_objects import RUN, STAGE, WAITING_QUEUE, PoolObjects
 from modelyard.kube.state import amounts, annotations_of
 from modelyard.names import is_gpu
-from modelyard.runs.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by, written_at
+from modelyard.runs.pool.objects import (
+    NOTHING,
+    PodSet,
+    asks_for,
+    condition,
+    is_true,
+    made_by,
+    pod_sets_of,
+    spec_of,
+    status_of,
+    written_at,
+)
 from modelyard.runs.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
 from modelyard.workloads.facts.pool import namespace_of
@@ -46,13 +58,17 @@ class Work(NamedTuple):
     @property
     def parts(self) -> list[Mapping[str, Any]]:
         """The quota that the Workload was assigned, one item per pod set."""
-        admission = (self.body.get("status") or NOTHING).get("admission") or NOTHING
-        return list(admission.get("podSetAssignments") or ())
+        return list(_admission(self.body).get("podSetAssignments") or ())
 
     @property
     def total(self) -> int:
         """GPUs of all resources together."""
         return sum(count for _, count in self.gpus)
+
+    @property
+    def pod_sets(self) -> tuple[PodSet, ...]:
+        """The pods that the Workload asks for."""
+        return pod_sets_of(self.body)
 
 
 class Queues:
@@ -67,18 +83,17 @@ class Queues:
         self.local = {
             (str(body["metadata"]["namespace"]), str(body["metadata"]["name"])): body for body in objects.local_queues
         }
-        self.flavors = {str(body["metadata"]["name"]): body for body in objects.flavors}
-        self._shared: dict[tuple[str | None, str, str], int] = {}
+        self.flavors = {str(body["metadata"]["name"]): spec_of(body) for body in objects.flavors}
+        self._shared = Counter[tuple[str | None, str, str]]()
         """Quotas of a cohort's queues together, by cohort, flavor and resource."""
         for name, body in self.bodies.items():
             for flavor, one in _gpu_quotas(body):
-                key = (self._cohort_name(name), flavor, one["name"])
-                self._shared[key] = self._shared.get(key, 0) + _count(one.get("nominalQuota"))
+                self._shared[self._cohort_name(name), flavor, one["name"]] += _count(one.get("nominalQuota"))
         self._namespaces: dict[str, set[str]] = {}
         for team in config.teams:
             self._namespaces.setdefault(namespace_of(team), set()).add(team.name)
         # A pipeline's stage that waits for other stages asks for no quota yet.
-        asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != WAITING_QUEUE)
+        asking = (body for body in objects.workloads if spec_of(body).get("queueName") != WAITING_QUEUE)
         self.works = tuple(map(self._work, _differences(asking)))
         # A run that grows has several: that with its quota, one that asks for more, and those that it has outgrown.
         best = sorted(self.works, key=lambda work: (not work.over, work.reserved))
@@ -88,10 +103,7 @@ class Queues:
         self.more = {uid: work for work in asks for uid in work.uids if uid in held}
         """The workload that requests more workers, by the UID of the run's object that has quota."""
         self.by_run = {
-            (work.namespace, run): work
-            for work in best
-            for part in (work.body.get("spec") or NOTHING).get("podSets") or ()
-            if (run := labels_of(part.get("template") or NOTHING).get(RUN))
+            (work.namespace, run): work for work in best for pods in work.pod_sets if (run := pods.labels.get(RUN))
         }
         """Workloads by namespace and run, because the workload's object does not create the pods of a Ray cluster."""
 
@@ -122,6 +134,11 @@ class Queues:
         """The workloads that wait in a ClusterQueue for quota, in the order in which Kueue looks at them."""
         found = [work for work in self.works if work.queue == queue and not (work.reserved or work.over)]
         return sorted(found, key=lambda work: (-work.priority, work.order, work.namespace, work.name))
+
+    def places(self) -> list[tuple[Work, int]]:
+        """The workloads that wait in any ClusterQueue, each with its place there, from 1."""
+        queues = sorted({work.queue for work in self.works if work.queue is not None})
+        return [(work, place) for queue in queues for place, work in enumerate(self.waiting(queue), 1)]
 
     def holding(self, queues: Iterable[str]) -> list[Work]:
         """The workloads that have quota in any of the ClusterQueues and have not ended."""
@@ -158,7 +175,7 @@ class Queues:
             return ()
         used = {
             (flavor["name"], one["name"]): one
-            for flavor in (body.get("status") or NOTHING).get("flavorsReservation") or ()
+            for flavor in status_of(body).get("flavorsReservation") or ()
             for one in flavor.get("resources") or ()
         }
         cohort = self._cohort_name(queue)
@@ -179,6 +196,20 @@ class Queues:
                 found.append(use)
         return tuple(found)
 
+    def on_flavor(self, spec: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        """A pod's spec with what Kueue adds for a flavor."""
+        flavor = self.flavors.get(name, NOTHING)
+        return {
+            **spec,
+            "nodeSelector": {**(spec.get("nodeSelector") or {}), **(flavor.get("nodeLabels") or {})},
+            "tolerations": [*(spec.get("tolerations") or ()), *(flavor.get("tolerations") or ())],
+        }
+
+    def with_flavors(self, spec: Mapping[str, Any], work: Work) -> list[Mapping[str, Any]]:
+        """A pod's spec with each flavor of its queue that has a quota of GPUs; unchanged without any."""
+        names = dict.fromkeys(quota.flavor for quota in self.quotas(work.queue or ""))
+        return [self.on_flavor(spec, name) for name in names] or [spec]
+
     def use(self, queue: str) -> QueueUse:
         """The current state of a ClusterQueue."""
         waiting = self.waiting(queue)
@@ -196,11 +227,10 @@ class Queues:
         return str((self.bodies.get(queue) or {"spec": {}})["spec"].get("cohortName") or "") or None
 
     def _work(self, body: Mapping[str, Any]) -> Work:
-        metadata, spec, status = body["metadata"], body.get("spec") or NOTHING, body.get("status") or NOTHING
+        metadata, spec, admission = body["metadata"], spec_of(body), _admission(body)
         namespace, local = metadata["namespace"], spec.get("queueName") or ""
-        admission = status.get("admission") or NOTHING
         reserved = is_true(body, "QuotaReserved")
-        gpus, flavors = _got(admission) if reserved else (_asked(spec), {})
+        gpus, flavors = _got(admission) if reserved else (_asked(body), {})
         uids = tuple(str(one["uid"]) for one in metadata.get("ownerReferences") or () if "uid" in one)
         return Work(
             body=body,
@@ -256,30 +286,34 @@ def reason_of(work: Work) -> str:
 
 def next_try(work: Work) -> str:
     """The time before which Kueue does not retry a Workload, as after a start that took too long; empty if none."""
-    return str(((work.body.get("status") or NOTHING).get("requeueState") or NOTHING).get("requeueAt") or "")
+    return str((status_of(work.body).get("requeueState") or NOTHING).get("requeueAt") or "")
 
 
-def least_gpus(work: Work) -> dict[str, int]:
+def least_gpus(work: Work) -> Mapping[str, int]:
     """The GPUs of each resource that a workload needs to start: fewer than it requests, if fewer pods are enough."""
-    return _asked(work.body.get("spec") or NOTHING, least=True)
+    return _asked(work.body, least=True)
 
 
-def _asked(spec: Mapping[str, Any], *, least: bool = False) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for part in spec.get("podSets") or ():
-        pods = int((part.get("minCount") if least else None) or part.get("count", 1))
-        for name, count in asks_for((part.get("template") or NOTHING).get("spec") or NOTHING).items():
-            total[name] = total.get(name, 0) + count * pods
+def _asked(body: Mapping[str, Any], *, least: bool = False) -> Mapping[str, int]:
+    total = Counter[str]()
+    for pods in pod_sets_of(body):
+        for name, count in asks_for(pods.spec).items():
+            total[name] += count * (pods.least if least else pods.number)
     return total
 
 
-def _got(admission: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, str]]:
-    total: dict[str, int] = {}
+def _admission(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a Workload was assigned; empty if it has no quota."""
+    return status_of(body).get("admission") or NOTHING
+
+
+def _got(admission: Mapping[str, Any]) -> tuple[Mapping[str, int], dict[str, str]]:
+    total = Counter[str]()
     flavors: dict[str, str] = {}
     for part in admission.get("podSetAssignments") or ():
         for name, value in amounts(part.get("resourceUsage") or {}).items():
             if is_gpu(name):
-                total[name] = total.get(name, 0) + int(value)
+                total[name] += int(value)
         flavors |= {name: flavor for name, flavor in (part.get("flavors") or {}).items() if is_gpu(name)}
     return total, flavors
 
@@ -299,8 +333,7 @@ def _since(body: Mapping[str, Any]) -> str:
     changes. But the name of its queue changes, and the API server records when Kueue wrote that name.
     """
     evicted = condition(body, "Evicted")
-    parts = (body.get("spec") or NOTHING).get("podSets") or ()
-    staged = any(STAGE in labels_of(part.get("template") or NOTHING) for part in parts)
+    staged = any(STAGE in pods.labels for pods in pod_sets_of(body))
     return max(
         str(body["metadata"].get("creationTimestamp") or ""),
         written_at(body, "spec", "queueName") if staged else "",
@@ -310,9 +343,8 @@ def _since(body: Mapping[str, Any]) -> str:
 
 def quota_of(body: Mapping[str, Any]) -> int:
     """The GPUs for which a Workload has quota: none before it gets some, and none after its end."""
-    admission = (body.get("status") or NOTHING).get("admission") or NOTHING
     lasts = is_true(body, "QuotaReserved") and not is_true(body, "Finished")
-    return sum(_got(admission)[0].values()) if lasts else 0
+    return sum(_got(_admission(body))[0].values()) if lasts else 0
 
 
 def _count(value: str | int | None) -> int:

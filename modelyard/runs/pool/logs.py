@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pool_objects import JOB_NAME, RUN
+from modelyard.kube.state import annotations_of
 from modelyard.names import RAY_NODE_TYPE
-from modelyard.runs.pool.objects import INDEX, NOTHING, labels_of
+from modelyard.runs.pool.objects import INDEX, labels_of, spec_of, status_of
 from modelyard.runs.pool.runs import Run
 
 _SPARK_ROLE: Final = "spark-role"
@@ -31,7 +32,7 @@ def worker_count(run: Run, name: str) -> int | None:
     parts = run.parts if name == run.name else run.named(name)
     if len(parts) > 1:
         return 0 if run.stages else len(parts)
-    spec = parts[0].body.reveal().get("spec") or NOTHING
+    spec = spec_of(parts[0].body.reveal())
     return int(spec.get("parallelism", 1)) if parts[0].kind == "Job" else None
 
 
@@ -42,11 +43,11 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
     latest: dict[tuple[int, str], Source] = {}
     numbers = 0
     for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp") or ""), _name(one))):
-        containers = (pod.get("spec") or NOTHING).get("containers") or ()
+        containers = spec_of(pod).get("containers") or ()
         if not containers:
             continue
         labels = labels_of(pod)
-        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or NOTHING).get(INDEX)
+        index = labels.get(INDEX) or annotations_of(pod).get(INDEX)
         job = labels.get(JOB_NAME, "")
         kind, executor = labels.get(RAY_NODE_TYPE) or labels.get(_SPARK_ROLE), labels.get(_EXECUTOR)
         if executor is not None:
@@ -80,7 +81,7 @@ def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[st
 
 
 def _restarts(pod: Mapping[str, Any], container: str) -> int:
-    found = (pod.get("status") or NOTHING).get("containerStatuses") or ()
+    found = status_of(pod).get("containerStatuses") or ()
     return next((int(one.get("restartCount", 0)) for one in found if one.get("name") == container), 0)
 
 

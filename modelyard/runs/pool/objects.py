@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from modelyard.kube.scheduling.pods import pods_of
 from modelyard.names import is_gpu
@@ -33,9 +33,45 @@ def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
     return gpus_of(pods_of({"spec": {"template": {"spec": spec}}}).requests)
 
 
+def spec_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an object asks for."""
+    return body.get("spec") or NOTHING
+
+
+def status_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an object's controller reports."""
+    return body.get("status") or NOTHING
+
+
+class PodSet(NamedTuple):
+    """Identical pods of a Workload."""
+
+    spec: Mapping[str, Any]
+    labels: Mapping[str, str]
+    number: int
+    least: int
+    """Pods that are enough to start."""
+    level: str | None
+    """Node label whose value the nodes of all pods must share; None: any nodes."""
+
+
+def pod_sets_of(workload: Mapping[str, Any]) -> tuple[PodSet, ...]:
+    """The pods that a Workload asks for."""
+    return tuple(
+        PodSet(
+            spec_of(part.get("template") or NOTHING),
+            labels_of(part.get("template") or NOTHING),
+            int(part.get("count", 1)),
+            int(part.get("minCount") or part.get("count", 1)),
+            (part.get("topologyRequest") or NOTHING).get("required"),
+        )
+        for part in spec_of(workload).get("podSets") or ()
+    )
+
+
 def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     """An object's condition of a type; empty if there is none."""
-    found = (body.get("status") or NOTHING).get("conditions") or ()
+    found = status_of(body).get("conditions") or ()
     return next((one for one in found if one.get("type") == kind), NOTHING)
 
 

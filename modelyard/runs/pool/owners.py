@@ -1,11 +1,12 @@
 """The owner of pods and workloads: a team's run if labels name it, or else the workload that created the pods."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.cluster.pool_objects import JOB, JOB_NAME, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE
 from modelyard.runs.pool.kueue import Queues, Work, owner_name, quota_of
-from modelyard.runs.pool.objects import LOCAL_QUEUE, labels_of, made_by, workload_name
+from modelyard.runs.pool.objects import LOCAL_QUEUE, NOTHING, labels_of, made_by, workload_name
 from modelyard.runs.pool.runs import Run
 from modelyard.runs.pool.values import Owner
 
@@ -13,34 +14,19 @@ from modelyard.runs.pool.values import Owner
 def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
     """The owner of a pod."""
     labels, namespace = labels_of(pod), str(pod["metadata"].get("namespace") or "")
-    job = labels.get(JOB)
     # A notebook's pods have no label for the run, which has the name of its Job.
-    name = _run(labels) or (labels.get(JOB_NAME) if job else None) or workload_name(pod)
-    return Owner(
-        team=_team(pod, namespace, queues),
-        namespace=namespace,
-        name=name,
-        job=job,
-        stack=labels.get(STACK),
-        stage=labels.get(STAGE),
-    )
+    name = _run(labels) or (labels.get(JOB_NAME) if labels.get(JOB) else None) or workload_name(pod)
+    return _owner(_team(pod, namespace, queues), namespace, name, labels)
 
 
 def owner_of_work(work: Work, queues: Queues) -> Owner:
     """The owner of a workload: Kueue does not copy the job's labels to it, but its pods have them."""
-    for part in (work.body.get("spec") or {}).get("podSets") or ():
-        labels = labels_of(part.get("template") or {})
-        if RUN in labels or JOB in labels:
-            name, team = _run(labels) or owner_name(work), queues.team_of(work.queue)
-            return Owner(
-                team=team,
-                namespace=work.namespace,
-                name=name,
-                job=labels.get(JOB),
-                stack=labels.get(STACK),
-                stage=labels.get(STAGE),
-            )
-    return Owner(queues.team_of(work.queue), work.namespace, owner_name(work))
+    labels = next((pods.labels for pods in work.pod_sets if RUN in pods.labels or JOB in pods.labels), NOTHING)
+    return _owner(queues.team_of(work.queue), work.namespace, _run(labels) or owner_name(work), labels)
+
+
+def _owner(team: str | None, namespace: str, name: str, labels: Mapping[str, str]) -> Owner:
+    return Owner(team, namespace, name, labels.get(JOB), labels.get(STACK), labels.get(STAGE))
 
 
 def _run(labels: Mapping[str, str]) -> str | None:
@@ -84,16 +70,15 @@ def stake(run: Run, workloads: Iterable[Mapping[str, Any]]) -> Stake:
         workloads: Kueue's workloads in the run's namespace, which have the quota of a part before it starts, for
             example while an admission check has not passed. Empty without the right to read them.
     """
-    reserved: dict[str, int] = {}
+    reserved = Counter[str]()
     for body in workloads:
         for owner in body["metadata"].get("ownerReferences") or ():
-            uid = str(owner.get("uid"))
             # A run that has grown has ended workloads too.
-            reserved[uid] = reserved.get(uid, 0) + quota_of(body)
+            reserved[str(owner.get("uid"))] += quota_of(body)
     starting = [part for part in run.parts if part.state == "starting"]
     return Stake(
         sum(part.gpus for part in run.parts if part.state in ("running", "cancelled")),
         sum(part.gpus for part in starting if part.queue)
-        + sum(reserved.get(part.uid, 0) for part in run.parts if part.state == "queued"),
+        + sum(reserved[part.uid] for part in run.parts if part.state == "queued"),
         sum(part.gpus for part in starting if not part.queue),
     )

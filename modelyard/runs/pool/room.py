@@ -9,8 +9,7 @@ from modelyard.kube.scheduling.pods import Pods, pods_of
 from modelyard.kube.state import Node, node_of
 from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
 from modelyard.runs.pool.kueue import Work
-from modelyard.runs.pool.objects import NOTHING, asks_for
-from modelyard.runs.pool.view import with_flavors
+from modelyard.runs.pool.objects import asks_for, spec_of
 from modelyard.stack.words import few, plural
 
 # Why pods have no node: node by node, with what runs there now; nodes with one reason are shown together.
@@ -47,7 +46,7 @@ class Floor:
         self.nodes: tuple[Node, ...] = tuple(sorted(map(node_of, nodes), key=lambda node: node.name))
         self._taken: dict[str, list[Mapping[str, Fraction]]] = {}
         for pod in pods:
-            node = (pod.get("spec") or NOTHING).get("nodeName")
+            node = spec_of(pod).get("nodeName")
             if node:
                 wanted = pods_of({"spec": {"template": {"spec": pod["spec"]}}}).requests
                 self._taken.setdefault(node, []).append({**wanted, "pods": Fraction(1)})
@@ -107,13 +106,11 @@ _DOMAINS: Final = 6
 def add_room(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds whether the nodes would have room for a run's pods if Kueue admitted them now."""
     floor = floor_of(diagnosis, known)
-    for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
-        spec, count = (part.get("template") or NOTHING).get("spec") or NOTHING, int(part.get("count", 1))
-        if floor is not None and asks_for(spec):
-            specs = with_flavors(spec, work, known.queues)
-            level = (part.get("topologyRequest") or NOTHING).get("required")
-            if level is None or not _add_together(floor, specs, count, str(level), diagnosis):
-                add_places(_best(floor.places(one, count) for one in specs), count, diagnosis)
+    for pods in work.pod_sets:
+        if floor is not None and asks_for(pods.spec):
+            specs = known.queues.with_flavors(pods.spec, work)
+            if pods.level is None or not _add_together(floor, specs, pods.number, pods.level, diagnosis):
+                add_places(_best(floor.places(one, pods.number) for one in specs), pods.number, diagnosis)
 
 
 def _best(found: Iterable[Places]) -> Places:

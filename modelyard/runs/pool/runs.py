@@ -22,7 +22,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, annotations_of, key_of
 from modelyard.names import is_slice
 from modelyard.runs.pool.kueue import Queues
-from modelyard.runs.pool.objects import asks_for, labels_of
+from modelyard.runs.pool.objects import asks_for, labels_of, spec_of
 from modelyard.runs.pool.states import ENDED, State, pod_sets, state_of, times_of
 from modelyard.runs.pool.words import run_words
 from modelyard.stack.words import near, plural
@@ -90,7 +90,7 @@ class Part(NamedTuple):
     @property
     def dispatched(self) -> bool:
         """Whether Kueue creates the part in another cluster, so that nothing here starts its pods."""
-        return bool((self.body.reveal().get("spec") or {}).get("managedBy") == DISPATCHER)
+        return bool(spec_of(self.body.reveal()).get("managedBy") == DISPATCHER)
 
 
 class Run(NamedTuple):
@@ -291,12 +291,7 @@ def _part(body: Mapping[str, Any]) -> Part:
 
 def with_positions(runs: Iterable[Run], queues: Queues) -> tuple[Run, ...]:
     """The runs with their positions in the queues."""
-    places = {
-        uid: place
-        for name in {work.queue for work in queues.works if work.queue is not None}
-        for place, work in enumerate(queues.waiting(name), 1)
-        for uid in work.uids
-    }
+    places = {uid: place for work, place in queues.places() for uid in work.uids}
 
     def position(run: Run) -> int | None:
         return min(

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from modelyard.cluster.pool_objects import QUEUE, RELEASED, STAGE
 from modelyard.kube.state import annotations_of
-from modelyard.runs.pool.objects import NOTHING, condition, labels_of
+from modelyard.runs.pool.objects import NOTHING, condition, labels_of, spec_of, status_of
 
 State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
 """``held``: a stage of a pipeline that waits for the stages that it needs."""
@@ -21,7 +21,7 @@ _SPARK_LIVES: Final = ("PENDING", "RUNNING", "UNKNOWN")
 
 def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
     """The state of a Job, RayJob or SparkApplication; for a failure also the reason in one word, and a message."""
-    status = body.get("status") or NOTHING
+    status = status_of(body)
     match body["kind"]:
         case "RayJob":
             over, runs = _ray(status)
@@ -33,14 +33,14 @@ def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
         return over
     if "deletionTimestamp" in body["metadata"]:
         return "cancelled", "", ""
-    if (body.get("spec") or NOTHING).get("suspend"):
+    if spec_of(body).get("suspend"):
         return _held_back(body), "", ""
     return ("running" if runs else "starting"), "", ""
 
 
 def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
     """When a part started and ended; each empty if it has not."""
-    status = body.get("status") or NOTHING
+    status = status_of(body)
     started = status.get("startTime") or status.get("lastSubmissionAttemptTime")
     ended = status.get("completionTime") or status.get("endTime") or status.get("terminationTime")
     if state == "failed" and not ended:
@@ -56,7 +56,7 @@ def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
 
     Workers that a run on Ray adds count once they are ready, because requested workers may wait for quota.
     """
-    spec = body.get("spec") or NOTHING
+    spec = spec_of(body)
     if body["kind"] == "SparkApplication":
         return [(_spark_spec(spec.get("driver") or NOTHING), 1), (_spark_spec(_executor(body)), _executors(body))]
     if body["kind"] != "RayJob":
@@ -64,27 +64,26 @@ def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
     cluster = spec.get("rayClusterSpec") or NOTHING
     head = _spec(cluster.get("headGroupSpec") or NOTHING)
     groups = cluster.get("workerGroupSpecs") or ()
-    seen = (body.get("status") or NOTHING).get("rayClusterStatus") or NOTHING
+    seen = status_of(body).get("rayClusterStatus") or NOTHING
     ready = int(seen.get("readyWorkerReplicas") or 0) if cluster.get("enableInTreeAutoscaling") else 0
     return [(head, 1), *((_spec(group), max(int(group.get("replicas", 1)), ready)) for group in groups)]
 
 
 def _spec(holder: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (holder.get("template") or NOTHING).get("spec") or NOTHING
-    return found
+    return spec_of(holder.get("template") or NOTHING)
 
 
 def _executor(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (body.get("spec") or NOTHING).get("executor") or NOTHING
+    found: Mapping[str, Any] = spec_of(body).get("executor") or NOTHING
     return found
 
 
 def _executors(body: Mapping[str, Any]) -> int:
     """The wanted number of executors; if the number varies, the current one, or the initial one."""
-    dynamic = (body.get("spec") or NOTHING).get("dynamicAllocation") or NOTHING
+    dynamic = spec_of(body).get("dynamicAllocation") or NOTHING
     if not dynamic.get("enabled"):
         return int(_executor(body).get("instances", 1))
-    states = ((body.get("status") or NOTHING).get("executorState") or NOTHING).values()
+    states = (status_of(body).get("executorState") or NOTHING).values()
     least = dynamic.get("initialExecutors") or dynamic.get("minExecutors") or 0
     return sum(state in _SPARK_LIVES for state in states) if states else int(least)
 

@@ -43,13 +43,13 @@ def busy_gpus(server: Server, minutes: int) -> Usage:
     Raises:
         ServerError: the server is unreachable.
     """
-    gpus, idle, load = (_counted(server, query) for query in queries(minutes))
-    for one in (gpus, idle, load):
-        if isinstance(one, str):
-            return Usage({}, minutes, one)
-    assert isinstance(gpus, dict)
-    assert isinstance(idle, dict)
-    assert isinstance(load, dict)
+    answers: list[dict[tuple[str, str], float]] = []
+    for query in queries(minutes):
+        counted = _counted(server, query)
+        if isinstance(counted, str):
+            return Usage({}, minutes, counted)
+        answers.append(counted)
+    gpus, idle, load = answers
     if not gpus:
         return Usage({}, minutes, f"the server has no {METRIC} with a pod label")
     pods = {pod: Known(int(count), int(idle.get(pod, 0)), load.get(pod, 0.0)) for pod, count in gpus.items()}

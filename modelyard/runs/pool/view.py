@@ -1,7 +1,9 @@
 """The pool at one moment: taken, free, idle and queued GPUs, by product, node, owner and queue."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any, NamedTuple
 
 from modelyard.cluster.pool_objects import PoolObjects
@@ -11,7 +13,7 @@ from modelyard.kube.state import Node, node_of
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.runs.pool.dispatch import asked_of, taken_in
 from modelyard.runs.pool.kueue import Queues, Work, reason_of
-from modelyard.runs.pool.objects import NOTHING, asks_for, condition, gpus_of, is_true
+from modelyard.runs.pool.objects import asks_for, condition, gpus_of, is_true, spec_of, status_of
 from modelyard.runs.pool.owners import owner_of_pod, owner_of_work
 from modelyard.runs.pool.usage import Known, Usage
 from modelyard.runs.pool.values import Idle, NodeState, NodeUse, Owner, ProductUse, QueueUse, Taker, Waiter
@@ -94,7 +96,7 @@ def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: da
     held = [
         one
         for pod in objects.pods
-        if (pod.get("spec") or NOTHING).get("nodeName")
+        if spec_of(pod).get("nodeName")
         for one in _held(pod, queues, None if pod["spec"]["nodeName"] in shared else usage, now)
     ]
     uses = _node_uses(nodes, ready, held)
@@ -117,7 +119,7 @@ def _held(pod: Mapping[str, Any], queues: Queues, usage: Usage | None, now: date
         return []
     metadata = pod["metadata"]
     owner = owner_of_pod(pod, queues)
-    since = str((pod.get("status") or NOTHING).get("startTime") or metadata.get("creationTimestamp") or "")
+    since = str(status_of(pod).get("startTime") or metadata.get("creationTimestamp") or "")
     known = None
     if usage is not None and _long_there(since, usage.minutes, now):
         known = usage.pods.get((str(metadata.get("namespace") or ""), str(metadata["name"])))
@@ -253,11 +255,7 @@ def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Ta
 
 def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) -> Iterable[Waiter]:
     """What waits for quota, queue by queue in its order; then what waits for an admission check; then for a node."""
-    places = {
-        (work.namespace, work.name): place
-        for queue in sorted({work.queue for work in queues.works if work.queue is not None})
-        for place, work in enumerate(queues.waiting(queue), 1)
-    }
+    places = {(work.namespace, work.name): place for work, place in queues.places()}
     waiting = [work for work in queues.works if work.gpus and not (work.reserved or work.over)]
     for work in sorted(waiting, key=lambda one: (one.queue or "", places.get((one.namespace, one.name), 0), one.name)):
         yield Waiter(
@@ -281,10 +279,9 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
         if _looks_for_a_node(pod) and asks_for(pod["spec"]):
             groups.setdefault(owner_of_pod(pod, queues), []).append(pod)
     for owner in sorted(groups, key=_by_name):
-        total: dict[str, int] = {}
+        total = Counter[str]()
         for pod in groups[owner]:
-            for name, count in asks_for(pod["spec"]).items():
-                total[name] = total.get(name, 0) + count
+            total.update(asks_for(pod["spec"]))
         since = min(str(pod["metadata"].get("creationTimestamp") or "") for pod in groups[owner])
         words = str(condition(groups[owner][0], "PodScheduled").get("message") or "")
         yield Waiter(
@@ -294,64 +291,45 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
 
 def _pending(work: Work) -> Iterable[str]:
     """The admission checks that a Workload has not passed, each with Kueue's message."""
-    for check in (work.body.get("status") or NOTHING).get("admissionChecks") or ():
+    for check in status_of(work.body).get("admissionChecks") or ():
         if check.get("state") != "Ready":
             yield str(check["name"]) + (f": {check['message']}" if check.get("message") else "")
 
 
 def _looks_for_a_node(pod: Mapping[str, Any]) -> bool:
     """Whether a scheduler looks for a node for a pod; a pod that Kueue holds back counts with its workload."""
-    spec = pod.get("spec") or NOTHING
+    spec = spec_of(pod)
     gated = any(str(gate.get("name", "")).startswith(_KUEUE_GATE) for gate in spec.get("schedulingGates") or ())
     return not spec.get("nodeName") and not gated and "deletionTimestamp" not in pod["metadata"]
 
 
-def _queued(objects: PoolObjects, queues: Queues, nodes: Iterable[Node]) -> dict[tuple[str, str], int]:
+def _queued(objects: PoolObjects, queues: Queues, nodes: Iterable[Node]) -> Mapping[tuple[str, str], int]:
     """GPUs that waiting runs and pods request, by the products that can meet the request."""
     kinds: dict[str, Node] = {}
     for node in nodes:
         if gpus_of(node.allocatable):
             kinds.setdefault(node.labels.get(PRODUCT_LABEL, ""), node)
-    found: dict[tuple[str, str], int] = {}
+    found = Counter[tuple[str, str]]()
 
     def count(gpus: Mapping[str, int], specs: list[Mapping[str, Any]]) -> None:
         for product, node in kinds.items():
             if any(not obstacle(Pods(spec, {}, 0), node._replace(taints=(), schedulable=True)) for spec in specs):
                 for resource, number in gpus.items():
-                    found[product, resource] = found.get((product, resource), 0) + number
+                    found[product, resource] += number
 
     for work in queues.works:
         if work.gpus and not (work.reserved or work.over):
-            for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
-                spec = (part.get("template") or NOTHING).get("spec") or NOTHING
-                gpus = {name: one * int(part.get("count", 1)) for name, one in asks_for(spec).items()}
-                count(gpus, with_flavors(spec, work, queues))
+            for pods in work.pod_sets:
+                gpus = {name: one * pods.number for name, one in asks_for(pods.spec).items()}
+                count(gpus, queues.with_flavors(pods.spec, work))
     for pod in objects.pods:
         if _looks_for_a_node(pod):
             count(asks_for(pod["spec"]), [pod["spec"]])
     return found
 
 
-def with_flavors(spec: Mapping[str, Any], work: Work, queues: Queues) -> list[Mapping[str, Any]]:
-    """A pod's spec with each flavor of its queue that has a quota of GPUs; unchanged without any."""
-    specs: list[Mapping[str, Any]] = []
-    for name in dict.fromkeys(quota.flavor for quota in queues.quotas(work.queue or "")):
-        flavor = (queues.flavors.get(name) or NOTHING).get("spec") or NOTHING
-        specs.append(
-            {
-                **spec,
-                "nodeSelector": {**(spec.get("nodeSelector") or {}), **(flavor.get("nodeLabels") or {})},
-                "tolerations": [*(spec.get("tolerations") or ()), *(flavor.get("tolerations") or ())],
-            }
-        )
-    return specs or [spec]
-
-
 def _together(parts: Iterable[Idle]) -> Idle:
-    total = Idle()
-    for part in parts:
-        total = total.and_(part)
-    return total
+    return reduce(Idle.and_, parts, Idle())
 
 
 def _by_name(owner: Owner) -> tuple[str, str]:

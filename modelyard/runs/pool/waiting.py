@@ -11,7 +11,7 @@ from modelyard.names import GPU_RESOURCE
 from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
 from modelyard.runs.pool.dispatch import add_asked, add_unreached, is_for_other_clusters
 from modelyard.runs.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
-from modelyard.runs.pool.objects import NOTHING, asks_for, condition
+from modelyard.runs.pool.objects import NOTHING, asks_for, condition, spec_of
 from modelyard.runs.pool.owners import owner_of_work
 from modelyard.runs.pool.room import add_room
 from modelyard.runs.pool.runs import Part, Run
@@ -60,7 +60,7 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
         diagnosis.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
         diagnosis.helps.append(_create_queues(run))
         return
-    if (work.body.get("spec") or NOTHING).get("active") is False:
+    if spec_of(work.body).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
         diagnosis.cause("queue", "Kueue has deactivated the run and does not retry it", words)
         diagnosis.helps.append(f"correct what stopped it, then submit it again: {run.again}")
@@ -154,11 +154,10 @@ def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
         for quota in queues.quotas(name)
         if quota.resource in dict(work.gpus)
     }
-    parts = (work.body.get("spec") or NOTHING).get("podSets") or ()
-    specs = [spec for part in parts if asks_for(spec := (part.get("template") or NOTHING).get("spec") or NOTHING)]
+    specs = [pods.spec for pods in work.pod_sets if asks_for(pods.spec)]
 
     def takes(flavor: str) -> bool:
-        labels = ((queues.flavors.get(flavor) or NOTHING).get("spec") or NOTHING).get("nodeLabels") or {}
+        labels = queues.flavors.get(flavor, NOTHING).get("nodeLabels") or {}
         return not any(obstacle(Pods(spec, {}, 0), Node(flavor, labels, (), {})) for spec in specs)
 
     # Pods may ask for labels that no flavor has; Kueue ignores those.
@@ -174,10 +173,9 @@ def _holds(works: Iterable[Work], known: Evidence) -> str:
     ours = list(works)
     since = [str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or "") for work in ours]
     seconds = seconds_since(min(since), known.now)
-    total: dict[str, int] = {}
+    total = Counter[str]()
     for work in ours:
-        for name, count in work.gpus:
-            total[name] = total.get(name, 0) + count
+        total.update(dict(work.gpus))
     return _counted(total) + ("" if seconds is None else f", for {span(seconds)}")
 
 

@@ -37,20 +37,13 @@ def _queued(work: Work, queues: Queues, pods: Mapping[tuple[str, str], Mapping[s
         return
     maker = pods.get((work.namespace, owner_name(work))) if made_by(work.body).get("kind") == "Pod" else None
     owner = workload_name(maker) if maker is not None else owner_name(work)
-    for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
-        spec = (part.get("template") or NOTHING).get("spec") or NOTHING
-        if GPU_RESOURCE not in asks_for(spec):
+    for pods_wanted in work.pod_sets:
+        if GPU_RESOURCE not in asks_for(pods_wanted.spec):
             continue
         for quota in queues.quotas(work.queue):
             if quota.resource == GPU_RESOURCE:
-                flavor = (queues.flavors.get(quota.flavor) or NOTHING).get("spec") or NOTHING
-                labels, tolerated = flavor.get("nodeLabels") or NOTHING, flavor.get("tolerations") or ()
-                there = {
-                    **spec,
-                    "nodeSelector": {**(spec.get("nodeSelector") or NOTHING), **labels},
-                    "tolerations": [*(spec.get("tolerations") or ()), *tolerated],
-                }
-                yield Waiting(owner_name(work), work.namespace, owner, _placed(there))
+                spec = _placed(queues.on_flavor(pods_wanted.spec, quota.flavor))
+                yield Waiting(owner_name(work), work.namespace, owner, spec)
 
 
 def _placed(spec: Mapping[str, Any]) -> Confidential[Mapping[str, Any]]:

@@ -8,10 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pods import waiting_containers
 from modelyard.cluster.pool_objects import RELEASED, PoolObjects, WorkerClusterObjects
+from modelyard.kube.state import annotations_of
 from modelyard.runs.pool.diagnosis import Diagnosis, DiagnosisBuilder, Evidence
 from modelyard.runs.pool.dispatch import add_clusters, add_unreached, located
 from modelyard.runs.pool.kueue import Queues
-from modelyard.runs.pool.objects import INDEX, NOTHING, condition, labels_of, written_at
+from modelyard.runs.pool.objects import INDEX, NOTHING, condition, labels_of, status_of, written_at
 from modelyard.runs.pool.room import add_places, floor_of
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.runs.pool.states import pod_sets
@@ -50,7 +51,7 @@ def why(
         case "failed":
             return _failed(run, ours, diagnosis, known)
         case "cancelled":
-            living = [pod for pod in ours if (pod.get("status") or NOTHING).get("phase") in ("Pending", "Running")]
+            living = [pod for pod in ours if status_of(pod).get("phase") in ("Pending", "Running")]
             still = "is" if len(living) == 1 else "are"
             return diagnosis.why(run, f"was cancelled; {plural(len(living), 'pod')} {still} still stopping")
         case "held":
@@ -151,7 +152,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         admitted = condition(work.body, "Admitted") if work is not None and part.state == "starting" else NOTHING
         if admitted.get("status") == "False":
             diagnosis.cause("queue", "the run has its quota but is not admitted yet", admitted.get("message"))
-    living = [pod for pod in pods if (pod.get("status") or NOTHING).get("phase") == "Pending"]
+    living = [pod for pod in pods if status_of(pod).get("phase") == "Pending"]
     # What Kueue holds back waits for quota.
     homeless = [pod for pod in living if not (pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"))]
     if homeless:
@@ -232,7 +233,7 @@ def failed_pods(pods: Iterable[Mapping[str, Any]]) -> list[PodEnd]:
     """How each failed pod of a run ended, in the order of their ends."""
     found = []
     for pod in pods:
-        status = pod.get("status") or NOTHING
+        status = status_of(pod)
         if status.get("phase") == "Failed" or any(True for _ in _crashes(status)):
             ended, end = _end(pod)
             found.append((ended, end))
@@ -250,7 +251,7 @@ def _crashes(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _end(pod: Mapping[str, Any]) -> tuple[str, PodEnd]:
-    status = pod.get("status") or NOTHING
+    status = status_of(pod)
     crash = next(_crashes(status), NOTHING)
     disrupted = condition(pod, "DisruptionTarget")
     reason = crash.get("reason") or "Failed"
@@ -259,7 +260,7 @@ def _end(pod: Mapping[str, Any]) -> tuple[str, PodEnd]:
         reason, message = disrupted.get("reason") or reason, disrupted.get("message") or message
     elif status.get("reason"):
         reason, message = status["reason"], status.get("message") or message
-    worker = labels_of(pod).get(INDEX) or ((pod["metadata"].get("annotations") or NOTHING).get(INDEX) or "")
+    worker = labels_of(pod).get(INDEX) or annotations_of(pod).get(INDEX) or ""
     end = PodEnd(
         str(pod["metadata"]["name"]), str(worker), str(reason), crash.get("exitCode"), " ".join(str(message).split())
     )

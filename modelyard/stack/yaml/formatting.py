@@ -6,13 +6,12 @@ it, so a key that moves leaves its comment behind.)
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import yaml
 
 from modelyard.stack.config import Path
-from modelyard.stack.schema import schema_text
+from modelyard.stack.schema import schema
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.layout import Layout, Order, Unknown, in_file_order
 from modelyard.stack.yaml.source import Problem
@@ -70,7 +69,7 @@ def stack_order(path: Path) -> Sequence[str]:
 
 
 def _schema_at(path: Path) -> dict[str, Any]:
-    root = _schema()
+    root = schema()
     found: dict[str, Any] = root
     for part in path:
         below = found.get("items") if isinstance(part, int) else found.get("properties", {}).get(part)
@@ -78,11 +77,3 @@ def _schema_at(path: Path) -> dict[str, Any]:
             return {}
         found = {**root["$defs"][below["$ref"].rpartition("/")[2]], **below} if "$ref" in below else below
     return found
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    import json
-
-    made: dict[str, Any] = json.loads(schema_text())
-    return made

@@ -29,15 +29,9 @@ class Node(NamedTuple):
         return zip(self.children[::2], self.children[1::2], strict=True)
 
 
-class Composed(NamedTuple):
-    """A document's root node, None if it is empty, and whether any node has an anchor or is an alias."""
-
-    root: Node | None
-    anchored: bool
-
-
-def composed(text: str) -> Composed:
-    """Returns the nodes of a text with one document.
+def composed(text: str) -> tuple[Node | None, bool]:
+    """Returns the root node of a text with one document, None if it is empty, and whether any node has an anchor or is
+    an alias.
 
     Raises:
         yaml.YAMLError: the text is not YAML.
@@ -70,7 +64,7 @@ def composed(text: str) -> Composed:
                         children=children,
                     )
                 )
-    return Composed(open_[0][0] if open_[0] else None, anchored)
+    return open_[0][0] if open_[0] else None, anchored
 
 
 # Lines of the formatted text.
@@ -210,18 +204,12 @@ class Layout:
 
     def _dash(self, node: Node) -> int:
         """Returns the column of a block list's dashes."""
-        for number in range(self._next, len(self._lines)):
-            stripped = self._lines[number].lstrip()
-            if stripped and not stripped.startswith("#"):
-                at = self._lines[number].find("-", self._dash_from(number, node))
-                if at >= 0:
-                    return at
-                break
-        raise Unknown(node.start.line + 1, "a list's dashes were not found")
-
-    def _dash_from(self, number: int, node: Node) -> int:
+        number = self._line_with_dash()
         # A list can begin on the line of the dash before it: `- - one`.
-        return node.start.column if node.start.line == number else 0
+        at = self._lines[number].find("-", node.start.column if node.start.line == number else 0)
+        if at < 0:
+            raise Unknown(number + 1, "a list's dashes were not found")
+        return at
 
     def _entries(self, node: Node, indent: int, path: Path) -> list[Line]:
         made: list[tuple[str, list[Line]]] = []

@@ -31,12 +31,12 @@ def test_a_notebook_is_read(tmp_path: Path) -> None:
     found = read(
         tmp_path, notebook(cell("# title", "markdown"), cell(["a = 1\n", "b"], tags=["parameters"]), cell(" "))
     )
-    assert found == Notebook("python3", True, "a = 1\nb")
+    assert found == Notebook("a = 1\nb")
 
 
 def test_a_kernel_without_a_language_may_be_python(tmp_path: Path) -> None:
     metadata = {"kernelspec": {"name": "torch"}, "language_info": {"name": "python"}}
-    assert read(tmp_path, notebook(metadata=metadata)) == Notebook("torch", False)
+    assert read(tmp_path, notebook(metadata=metadata)) == Notebook()
 
 
 CONTENTS: list[Any] = [
@@ -71,7 +71,7 @@ def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path, golden: Any, mon
     golden(*(problem.summary for problems in found for problem in problems))
 
 
-WITH, WITHOUT = Notebook("python3", True, "rate = name = empty = a = 1"), Notebook("python3", False)
+WITH, WITHOUT = Notebook("rate = name = empty = a = 1"), Notebook()
 
 
 def test_parameters_are_parsed() -> None:

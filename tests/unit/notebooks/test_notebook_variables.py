@@ -41,7 +41,7 @@ def test_the_variables_of_a_cell(source: str, names: tuple[str, ...]) -> None:
 )
 def test_a_cell_with_unknown_names_accepts_any_parameter(source: str) -> None:
     assert variables(source) is None
-    assert parse_parameters(["anything=1"], Notebook("python3", True, source), "x") == ({"anything": "1"}, ())
+    assert parse_parameters(["anything=1"], Notebook(source), "x") == ({"anything": "1"}, ())
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_a_cell_with_unknown_names_accepts_any_parameter(source: str) -> None:
     ],
 )
 def test_a_parameter_that_the_cell_does_not_set_is_reported(word: str, cell: str, summary: str, remedy: str) -> None:
-    _, (problem,) = parse_parameters([word], Notebook("python3", True, cell), "x")
+    _, (problem,) = parse_parameters([word], Notebook(cell), "x")
     assert summary in problem.summary
     assert problem.remedy.startswith(remedy)
 
 
 def test_each_unknown_parameter_is_reported() -> None:
-    found, problems = parse_parameters(["epochs=1", "epoch=1", "rate=1"], Notebook("python3", True, CELL), "x")
+    found, problems = parse_parameters(["epochs=1", "epoch=1", "rate=1"], Notebook(CELL), "x")
     assert [one.summary.split(":")[0].split()[-1] for one in problems] == ["epoch", "rate"]
     assert "epochs" in found

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 
 from modelyard.hardware.instances import by_type, instances, offered, region_names, table
 from modelyard.stack import Stack
-from modelyard.stack.remote import PROVIDER_KINDS
+from modelyard.stack.remote import ProviderKind
 from modelyard.workloads.remote import offers
 
 Make = Callable[..., Stack]
@@ -53,7 +54,7 @@ def test_unverified_regions_come_last() -> None:
 def test_rows_have_known_regions_and_machines(row: object) -> None:
     from fnmatch import fnmatchcase
 
-    assert row.cloud in PROVIDER_KINDS  # type: ignore[attr-defined]
+    assert row.cloud in get_args(ProviderKind)  # type: ignore[attr-defined]
     names = next(one for one in table() if one.cloud == row.cloud and one.names)  # type: ignore[attr-defined]
     assert set(row.regions) <= set(names.regions)  # type: ignore[attr-defined]
     assert any(one.cloud == row.cloud and fnmatchcase(one.type, row.types) for one in instances())  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
 """The estimates of single jobs: numbers worked out by hand, what is missing, and that more work never needs less."""
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from modelyard.hardware import GpuModel, resolve
 from modelyard.quantity import GI, parse
-from modelyard.stack.jobs import JOB_TYPES, Job, Model
+from modelyard.stack.jobs import Job, JobType, Model
 from modelyard.workloads.sizing.formulas import estimate
 from modelyard.workloads.sizing.sources import SOURCES, Estimate, Need, count
 
@@ -193,7 +193,7 @@ def test_requests_are_served_by_as_many_cores_as_are_under_way() -> None:
     assert estimate(job, None).need == Need(2, 8, 7 * GI, 0)
 
 
-@pytest.mark.parametrize("type_", JOB_TYPES)
+@pytest.mark.parametrize("type_", get_args(JobType))
 def test_a_job_without_sizes_has_only_its_missing_keys(type_: Any) -> None:
     found = estimate(Job("it", type_), gpu("A10"))
     assert (found.need.workers, found.need.cpu, found.need.memory, found.need.gpu_memory) == (None,) * 4
@@ -218,7 +218,7 @@ def jobs(draw: st.DrawFn) -> Job:
     )
     return Job(
         "it",
-        draw(st.sampled_from(JOB_TYPES)),
+        draw(st.sampled_from(get_args(JobType))),
         None,
         draw(st.none() | SIZES.map(str)),
         draw(st.none() | st.integers(1, 10**6)),

@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from modelyard.quantity import GI
 from modelyard.stack.config import Config, Gpu, Platform, Stack
-from modelyard.stack.jobs import JOB_TYPES, Job, JobType, Model, Resource, Runtime, Scale
+from modelyard.stack.jobs import Job, JobType, Model, Resource, Runtime, Scale
 from modelyard.stack.remote import Remote
 from modelyard.workloads.sizing import Need, Sized, check_jobs, sized
 from modelyard.workloads.sizing.resources import spread, together
@@ -351,7 +352,7 @@ def test_the_longest_name_that_can_follow_its_load() -> None:
 def sized_jobs(draw: st.DrawFn) -> Job:
     return Job(
         "it",
-        draw(st.sampled_from(JOB_TYPES)),
+        draw(st.sampled_from(get_args(JobType))),
         "here",
         draw(st.none() | st.sampled_from(["1M", "50M", "2G"])),
         draw(st.none() | st.integers(1, 200)),

@@ -1,13 +1,13 @@
 """Sizes that nothing reads are told, and those that are read change the estimate."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from modelyard.findings import Severity
 from modelyard.hardware import resolve
 from modelyard.stack.config import Config, Gpu, Platform, Stack
-from modelyard.stack.jobs import JOB_TYPES, Job, JobType, Model
+from modelyard.stack.jobs import Job, JobType, Model
 from modelyard.stack.shape import field_of
 from modelyard.workloads.sizing import check_jobs, sized
 from modelyard.workloads.sizing.formulas import estimate
@@ -39,7 +39,7 @@ def changed(job: Job, key: str, value: Any) -> Job:
     return job._replace(model=job.model._replace(**{field: value})) if "." in key else job._replace(**{field: value})
 
 
-@pytest.mark.parametrize("kind", JOB_TYPES)
+@pytest.mark.parametrize("kind", get_args(JobType))
 @pytest.mark.parametrize("without", [(), ("model.parameters",), ("model.size",)], ids=lambda keys: "".join(keys))
 def test_what_is_read_changes_the_estimate_and_the_rest_does_not(kind: JobType, without: tuple[str, ...]) -> None:
     gpu = resolve("A100-SXM4-80GB")
@@ -55,7 +55,7 @@ def test_what_is_read_changes_the_estimate_and_the_rest_does_not(kind: JobType, 
 
 
 def test_an_unset_key_is_not_reported() -> None:
-    for kind in JOB_TYPES:
+    for kind in get_args(JobType):
         assert unread(Job("it", kind)) == ()
 
 

@@ -13,10 +13,10 @@ from modelyard.kube.merge import supported_versions
 from modelyard.stack import codes, discover, load, schema_text
 from modelyard.stack.config import Config
 from modelyard.stack.explain import _FORMS
-from modelyard.stack.jobs import JOB_TYPES, Precision
+from modelyard.stack.jobs import JobType, Precision
 from modelyard.stack.schema import FILE
+from modelyard.stack.shape import CONFIG as SHAPE
 from modelyard.stack.shape import Each, Named, Shape, field_of
-from modelyard.stack.shapes import CONFIG as SHAPE
 from modelyard.workloads.sizing.sources import WEIGHT
 
 ROOT = Path(__file__).parents[3]
@@ -168,7 +168,7 @@ def test_the_example_environments_differ() -> None:
 
 
 def test_choices_of_schema_and_code_are_the_same() -> None:
-    assert tuple(SCHEMA["$defs"]["jobType"]["enum"]) == JOB_TYPES
+    assert tuple(SCHEMA["$defs"]["jobType"]["enum"]) == get_args(JobType)
     assert tuple(SCHEMA["$defs"]["model"]["properties"]["precision"]["enum"]) == get_args(Precision) == tuple(WEIGHT)
 
 
