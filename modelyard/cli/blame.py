@@ -12,6 +12,7 @@ from modelyard.cli.common import (
     planned_target,
     project_root,
     say,
+    say_json,
     stack_options,
     the_plan,
     workload_named,
@@ -64,9 +65,7 @@ def run(args: Namespace) -> Exit:
     known = Renderings()
     traced = [trace(target, field, schema, stack, chosen, bases=True, renderings=known) for field in fields]
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(_document(path, traced))])
+        say_json(_document(path, traced))
     else:
         say(_text(path, traced, stack.file, style_for(args, sys.stdout)))
     return Exit.FINE

@@ -523,6 +523,13 @@ def say(lines: Iterable[str]) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
+def say_json(document: object, *, applied: bool = False) -> None:
+    """Prints a document as JSON to standard output; ``applied`` as for ``json_text``."""
+    from modelyard.report.json import json_text
+
+    say([json_text(document, applied=applied)])
+
+
 def say_wrapped(lines: Iterable[str]) -> None:
     """Prints lines to standard output, those that are too wide for it on more than one."""
     from modelyard.cli.streams import columns

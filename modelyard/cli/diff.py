@@ -10,6 +10,7 @@ from modelyard.cli.common import (
     project_root,
     say,
     say_errors,
+    say_json,
     say_wrapped,
     stack_options,
     the_plan,
@@ -43,10 +44,9 @@ def run(args: Namespace) -> Exit:
     wanted = planned_target(result, args.target) if args.target else None
     targets = [target for target in plan.changed if wanted in (None, target.name)]
     if args.json:
-        from modelyard.report.json import json_text
         from modelyard.report.unified import diff_document
 
-        say([json_text(diff_document(plan, targets))])
+        say_json(diff_document(plan, targets))
     elif targets:
         from modelyard.report.unified import diff_text
 

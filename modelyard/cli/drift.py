@@ -11,7 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_files, every_stack, json_option, need_engine, project_root, say, stacks_argument
+from modelyard.cli.common import (
+    chosen_files,
+    every_stack,
+    json_option,
+    need_engine,
+    project_root,
+    say,
+    say_json,
+    stacks_argument,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.signals import ended_by_signal
@@ -41,9 +50,8 @@ def run(args: Namespace) -> Exit:
         found = [drift for drifts in each(stacks, partial(_drifts, root), (root,), on) for drift in drifts]
         if args.json:
             from modelyard.report.drift import drift_document
-            from modelyard.report.json import json_text
 
-            say([json_text(drift_document(found))])
+            say_json(drift_document(found))
         else:
             from modelyard.report.drift import drift_text
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import DEFAULT_STACK, chosen_stack, json_option, project_root, say, say_wrapped
+from modelyard.cli.common import DEFAULT_STACK, chosen_stack, json_option, project_root, say, say_json, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.names import HARDWARE_FILE
@@ -104,9 +104,7 @@ def run(args: Namespace) -> Exit:
             say_wrapped([f"Not supported: {', '.join(args.gpu)}. To see why, run: modelyard gpus {args.gpu[0]}"])
             return Exit.FINE
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(gpus_document(rows))])
+        say_json(gpus_document(rows))
         return Exit.FINE
     style = style_for(args, sys.stdout)
     say(gpu_text(rows, style) if args.gpu else gpus_text(rows, style))
@@ -164,9 +162,7 @@ def _run_live(args: Namespace) -> Exit:
         view = view.of_node(args.node)
     asked = Asked(stack.name, now, usage, args.nodes)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(pool_document(view, asked))])
+        say_json(pool_document(view, asked))
     else:
         say(pool_text(view, asked, style_for(args, sys.stdout)))
     return Exit.FINE

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import asked_text, chosen_files, json_option, project_root, say, stack_options
+from modelyard.cli.common import asked_text, chosen_files, json_option, project_root, say, say_json, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.progress import beside, followed
 from modelyard.cli.streams import style_for
@@ -31,10 +31,9 @@ def run(args: Namespace) -> Exit:
     states = followed((_state(root, name, path, args) for name, path in files.items()), len(files))
     found = [(name, state.source, noted_in(state)) for name, state in zip(files, states, strict=True)]
     if args.json:
-        from modelyard.report.json import json_text
         from modelyard.report.ledger import ledger_document
 
-        say([json_text(ledger_document(found))])
+        say_json(ledger_document(found))
         return Exit.FINE
     from modelyard.report.ledger import ledger_text
 

@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, project_root, say, say_findings, say_wrapped
+from modelyard.cli.common import json_option, project_root, say, say_findings, say_json, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.findings import Finding
@@ -57,9 +57,7 @@ def run(args: Namespace) -> Exit:
         return _release(root, library, new, args.name)
     style = style_for(args, sys.stdout)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(patches_document(library, name, version))])
+        say_json(patches_document(library, name, version))
     elif name:
         say(patch_text(library, name, version, style))
     else:

@@ -19,6 +19,7 @@ from modelyard.cli.common import (
     project_root,
     requests_text,
     say,
+    say_json,
     stack_options,
     with_jobs,
 )
@@ -219,10 +220,9 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
         )
     found = tuple(row for row in rows(columns) if not matched or any(row.target in one for one in matched.values()))
     if args.json:
-        from modelyard.report.json import json_text
         from modelyard.report.matrix import matrix_document
 
-        say([json_text(matrix_document(found, [one.stack for one in columns]))])
+        say_json(matrix_document(found, [one.stack for one in columns]))
     else:
         from modelyard.report.matrix import matrix_text
 

@@ -12,7 +12,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cli.common import json_option, project_root, say, stack_files
+from modelyard.cli.common import json_option, project_root, say, say_json, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.hiding import hidden, hidden_lines
@@ -146,8 +146,6 @@ def _print(
     parsed = [parse(text.encode())[0] for text in (before, after)]
     diff = hidden_lines(lines, *(one.value for one in parsed if one is not None), texts=secrets)
     if args.json:
-        from modelyard.report.json import json_text
-
         document = {
             "formatVersion": 1,
             "source": source.name,
@@ -159,7 +157,7 @@ def _print(
             "diff": "\n".join(diff),
             "written": bool(args.write and diff),
         }
-        say([json_text(document)])
+        say_json(document)
         return
     from modelyard.report.promotion import promotion_text
 

@@ -14,6 +14,7 @@ from modelyard.cli.common import (
     renamed_option,
     say,
     say_errors,
+    say_json,
     stack_and_name,
     stack_argument,
 )
@@ -76,9 +77,7 @@ def run(args: Namespace) -> Exit:
 
             sys.stderr.write(f"{plural(written, 'file')} written to {safe(str(args.out_dir))}\n")
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(remote_document(stack.name, stack.file, made))])
+        say_json(remote_document(stack.name, stack.file, made))
     elif not made:
         words = f"{stack.name} has no remote resources; set remote in a resource of modelyard:resources"
         say(wrapped(words, 0, style_for(args, sys.stdout).columns))

@@ -22,6 +22,7 @@ from modelyard.cli.common import (
     renamed_option,
     requests_text,
     say,
+    say_json,
     stack_options,
 )
 from modelyard.cli.exit import Exit, Stop
@@ -117,11 +118,10 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         written, left = replace_generated(base, ((f"{inner}{one.stack}", one.files) for one in kept()))
         _report_kept([_shown(path, root) for path in left])
     if args.json:
-        from modelyard.report.json import json_text
         from modelyard.report.rendered import RenderedStack, rendered_document
 
         stacks = [RenderedStack(one.stack, one.files, one.findings, one.remotes) for one in shown]
-        say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks), applied=True)])
+        say_json(rendered_document(args.format, None if args.show else _shown(out, root), stacks), applied=True)
         return Exit.FINE
     if not args.show:
         from modelyard.stack.words import plural

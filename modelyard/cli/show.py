@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.common import DEFAULT_STACK, json_option, near_stack, project_root, say, stack_name
+from modelyard.cli.common import DEFAULT_STACK, json_option, near_stack, project_root, say, say_json, stack_name
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 
@@ -36,9 +36,8 @@ def _saved(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
     if args.json:
         from modelyard.plan.store import plan_to_json
-        from modelyard.report.json import json_text
 
-        say([json_text(plan_to_json(plan))])
+        say_json(plan_to_json(plan))
     else:
         say(plan_text(plan, style_for(args, sys.stdout), advice=True, saved=args.what))
     return Exit.FINE
@@ -62,9 +61,7 @@ def _stack(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     sized, chosen = workloads(stack.config), chosen_patches(root, stack)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(stack_document(stack, sized, chosen))])
+        say_json(stack_document(stack, sized, chosen))
     else:
         say(stack_text(stack, sized, chosen, style_for(args, sys.stdout)))
     return Exit.FINE

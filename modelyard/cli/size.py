@@ -12,6 +12,7 @@ from modelyard.cli.common import (
     project_root,
     say,
     say_errors,
+    say_json,
     stack_and_name,
     stack_argument,
 )
@@ -50,9 +51,7 @@ def run(args: Namespace) -> Exit:
     judged, _ = waive(check_jobs(stack, everything), stack, date.today())
     wrong = ordered(finding for finding in judged if finding.blocks)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(size_document(stack.name, stack.file, resources))])
+        say_json(size_document(stack.name, stack.file, resources))
     elif not resources:
         words = f"{stack.name} has no jobs and no resources; {_ADD}"
         say(wrapped(words, 0, style_for(args, sys.stdout).columns))

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import note, say, say_errors, say_findings
+from modelyard.cli.common import note, say, say_errors, say_findings, say_json
 from modelyard.cli.exit import Exit, Stop
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> E
         raise Stop(Exit.FINDINGS, f"{run} cannot be rendered", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(rendered_document(stack.name, run, made), applied=True)])
+        say_json(rendered_document(stack.name, run, made), applied=True)
     else:
         say(rendered_text(made))
     return Exit.FINE

@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_files, json_option, note, project_root, say, stacks_argument
+from modelyard.cli.common import chosen_files, json_option, note, project_root, say, say_json, stacks_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
@@ -127,9 +127,7 @@ def run(args: Namespace) -> Exit:
             sleep=time.sleep,
         )
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(verification_document(found, args.max_failures))])
+        say_json(verification_document(found, args.max_failures))
     else:
         say(verification_text(found, args.max_failures, style_for(args, sys.stdout)))
     failed = failures(found)

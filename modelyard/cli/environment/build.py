@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, project_root, say_json, say_wrapped, stack_argument
 from modelyard.cli.environment import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import not_taken
@@ -69,9 +69,7 @@ def run(args: Namespace) -> Exit:
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(build_document(stack.name, environment, key, state, new=state != before))])
+        say_json(build_document(stack.name, environment, key, state, new=state != before))
     else:
         say_wrapped(build_text(environment, key, state, before))
     return Exit.FINDINGS if state == "failed" else Exit.FINE

@@ -5,7 +5,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, say_wrapped, stack_argument
+from modelyard.cli.common import (
+    chosen_stack,
+    json_option,
+    project_root,
+    say,
+    say_errors,
+    say_json,
+    say_wrapped,
+    stack_argument,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 
@@ -34,9 +43,7 @@ def run(args: Namespace) -> Exit:
     built = _built(stack) if args.live else None
     wrong = [one for one in check_environments(stack) if one.blocks]
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(list_document(stack.name, stack.config, built))])
+        say_json(list_document(stack.name, stack.config, built))
     elif not stack.config.environments:
         say_wrapped([f"{stack.name} has no Python environments; add them under modelyard:environments"])
     else:

@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, note, say
+from modelyard.cli.common import json_option, note, say, say_json
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import reached, run_options, runs_in, the_run
 from modelyard.cli.streams import style_for
@@ -41,16 +41,14 @@ def run(args: Namespace) -> Exit:
                 raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes in scripts")
             # The run may have got its GPUs meanwhile, or ended.
             client, one, has = _now(args)
-    if one.over:
-        text = [f"{one.name} has ended ({one.state}), so nothing is left to stop"]
-    else:
+    if not one.over:
         _delete(client, one)
-        text = cancelled_text(one, has, style_for(args, sys.stdout))
     if args.json:
-        from modelyard.report.json import json_text
-
-        text = [json_text(cancelled_document(one, None if one.over else has))]
-    say(text)
+        say_json(cancelled_document(one, None if one.over else has))
+    elif one.over:
+        say([f"{one.name} has ended ({one.state}), so nothing is left to stop"])
+    else:
+        say(cancelled_text(one, has, style_for(args, sys.stdout)))
     return Exit.FINE
 
 

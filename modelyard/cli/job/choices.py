@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_json, stack_argument
 from modelyard.cli.exit import Exit
 from modelyard.cli.streams import style_for
 
@@ -33,9 +33,7 @@ def run(args: Namespace) -> Exit:
     offered = offer(stack.config)
     free = _free(stack, offered) if args.live else None
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(choices_document(stack, offered, free))])
+        say_json(choices_document(stack, offered, free))
     else:
         say(choices_text(stack, offered, free, style_for(args, sys.stdout)))
     return Exit.FINE

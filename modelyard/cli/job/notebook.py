@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from modelyard.cli.common import chosen_stack, project_root, say
+from modelyard.cli.common import chosen_stack, project_root, say, say_json
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
 
@@ -108,9 +108,7 @@ def run(args: Namespace) -> Exit:
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(_document(made, state))])
+        say_json(_document(made, state))
     elif state in ENDS.values():
         say([f"{made.key.name} is {state}: {made.place.seen}"])
     else:

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, say_json, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import notebook as job_notebook
 from modelyard.cli.job import resource_client
@@ -91,9 +91,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
     if isinstance(objects, Refusal):
         raise not_taken(objects)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(submitted_document(stack.name, name, made, objects, dry_run=args.dry_run))])
+        say_json(submitted_document(stack.name, name, made, objects, dry_run=args.dry_run))
     else:
         style = style_for(args, sys.stdout)
         say(submitted_text(name, objects, style, dry_run=args.dry_run, remote=made.remote))

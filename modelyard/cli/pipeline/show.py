@@ -9,6 +9,7 @@ from modelyard.cli.common import (
     json_option,
     project_root,
     say,
+    say_json,
     say_wrapped,
     stack_and_name,
     stack_argument,
@@ -56,9 +57,7 @@ def run(args: Namespace) -> Exit:
             raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
         shown = summary(pipeline, everything)
         if args.json:
-            from modelyard.report.json import json_text
-
-            say([json_text(pipeline_document(stack.name, stack.file, shown))])
+            say_json(pipeline_document(stack.name, stack.file, shown))
         elif args.mermaid:
             say(pipeline_mermaid(shown))
         else:

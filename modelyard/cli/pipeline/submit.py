@@ -9,7 +9,16 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, note, project_root, say, say_errors, stack_argument
+from modelyard.cli.common import (
+    chosen_stack,
+    json_option,
+    note,
+    project_root,
+    say,
+    say_errors,
+    say_json,
+    stack_argument,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, user_label
@@ -91,9 +100,7 @@ def run(args: Namespace) -> Exit:
     if isinstance(objects, Refusal):
         raise not_taken(objects)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))])
+        say_json(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))
     else:
         say(run_text(stack.name, name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
     return Exit.FINE
