@@ -15,9 +15,10 @@ from modelyard.cli.common import (
     plan_one,
     project_root,
     requests_text,
+    saved_plan,
     say,
     stack_argument,
-    stack_files,
+    stack_file,
     stack_name,
     verbose_option,
     with_jobs,
@@ -72,7 +73,7 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
 
     approved = _approved(args)
     name = approved.stack if approved is not None else stack_name(root, args.stack)
-    (path,) = stack_files(root, [name], False).values()
+    path = stack_file(root, name)
     need_engine()
     stack, _ = load_stack(root, path)
     if stack is not None:
@@ -106,13 +107,7 @@ def _approved(args: Namespace) -> "Plan | None":
         raise Stop(
             Exit.USAGE, "both a stack and --plan were given", "give one of them: a saved plan belongs to one stack"
         )
-    from modelyard.files import read_text
-    from modelyard.plan.store import PlanFileError, plan_from_json
-
-    try:
-        return plan_from_json(read_text(Path(args.plan), pipe=True), args.plan)
-    except PlanFileError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    return saved_plan(args.plan)
 
 
 def _same(approved: "Plan", now: "Plan") -> None:

@@ -20,11 +20,12 @@ from modelyard.cli.common import (
     json_option,
     plan_one,
     project_root,
+    prometheus,
     renamed_option,
     requests_text,
     stack_options,
 )
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.streams import style_for
@@ -65,7 +66,7 @@ def run(args: Namespace) -> Exit:
 
         refuse_own_files(root, (path for _, path in wanted.files))
     files = chosen_files(root, args)
-    server = _server(args.prometheus)
+    server = prometheus(args.prometheus) if args.prometheus is not None else None
     if server is not None and not is_local(args):
         raise Stop(Exit.USAGE, "--prometheus asks the server from this machine", "drop --prometheus or --on")
     on = executor(args)
@@ -206,21 +207,8 @@ def _answers(what: What, result: "Planned") -> tuple[Finding, ...]:
     from modelyard.plan.checks.live_queries import answers
     from modelyard.probes.prometheus import ServerError
 
-    try:
+    with ended_by(Exit.UNREACHABLE, ServerError):
         return answers(result.stack, result.plan, what.server, what.today)
-    except ServerError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
-
-
-def _server(address: str | None) -> "Server | None":
-    if address is None:
-        return None
-    from modelyard.probes.prometheus import BadAddress, server
-
-    try:
-        return server(address, os.environ, named=True)
-    except BadAddress as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
 def _text(visible: "Checked", style: Style) -> list[str]:

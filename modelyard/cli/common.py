@@ -4,17 +4,20 @@ import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.findings import Finding, loud
 
 if TYPE_CHECKING:
     # A verb that only shows its help, or completes a word, plans nothing.
     from modelyard.cluster.requests import Asked
     from modelyard.plan.project import Planned
+    from modelyard.plan.values import Plan
+    from modelyard.probes.prometheus import Server
     from modelyard.stack import Stack
     from modelyard.workloads import Workload
 
@@ -166,6 +169,11 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     return {name: known[name] for name in dict.fromkeys(names)}
 
 
+def stack_file(root: Path, name: str) -> Path:
+    """The file of a stack; ends the run if there is none of that name."""
+    return stack_files(root, [name], False)[name]
+
+
 def every_stack(args: Namespace) -> bool:
     """Whether the arguments of ``stacks_argument`` choose among all stacks of the project."""
     return bool(args.all or args.changed_since or args.label or args.shard)
@@ -200,10 +208,8 @@ def matching(
         from modelyard.preview.project import changed_stacks
         from modelyard.preview.revisions import RevisionError
 
-        try:
+        with ended_by(Exit.USAGE, RevisionError):
             changed = changed_stacks(root, changed_since)
-        except RevisionError as error:
-            raise Stop(Exit.USAGE, error.summary, error.remedy) from error
         files = {name: path for name, path in files.items() if name in changed}
     if labels:
         chosen = _with_labels(_labels(root, files), labels)
@@ -316,11 +322,30 @@ def chosen_stack(root: Path, named: str | None, noun: str = "", word: str = "") 
     if named is None and word in known and default_stack(known) is None:
         raise Stop(Exit.USAGE, f"{word} is a stack, and no {noun} was given", f"write the {noun} after {word}")
     name = _named(sorted(known), named)
-    (path,) = stack_files(root, [name], False).values()
-    stack, findings = load_stack(root, path)
+    stack, findings = load_stack(root, stack_file(root, name))
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     return stack
+
+
+def read_stack(root: Path, name: str, path: Path) -> "Stack":
+    """A stack as its file says, without what it uses of the project; ends the run if it cannot be read."""
+    from modelyard.plan.project import shown
+    from modelyard.stack import load
+
+    stack, findings = load(path, shown(root, path), root)
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    return stack
+
+
+def saved_plan(file: str) -> "Plan":
+    """The plan in a file that ``plan --out`` wrote; ends the run if it has none."""
+    from modelyard.files import read_text
+    from modelyard.plan.store import PlanFileError, plan_from_json
+
+    with ended_by(Exit.USAGE, PlanFileError):
+        return plan_from_json(read_text(Path(file), pipe=True), file)
 
 
 def near_stack(name: str, known: Iterable[str]) -> str:
@@ -352,12 +377,15 @@ def plan_one(root: Path, file: Path, today: date, *, live: bool) -> "Planned":
 
     if not live:
         return plan_recorded(root, file, today)
+    with reached():
+        return plan_live(root, file, today)
+
+
+def reached() -> AbstractContextManager[None]:
+    """Ends the run if a cluster is unreachable in the block."""
     from modelyard.cluster.connection import ClusterError
 
-    try:
-        return plan_live(root, file, today)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    return ended_by(Exit.UNREACHABLE, ClusterError)
 
 
 def requests_text(planned: "Planned") -> str:
@@ -376,10 +404,8 @@ def need_context(stack: "Stack") -> None:
     """Ends the run if the stack does not name the cluster that it would change."""
     from modelyard.cluster.connection import ClusterError, check_context
 
-    try:
+    with ended_by(Exit.USAGE, ClusterError):
         check_context(stack)
-    except ClusterError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
 def with_jobs(planned: "Planned", today: date) -> "Planned":
@@ -406,6 +432,14 @@ def drain_is_off() -> bool:
     return bool(os.environ.get(NO_DRAIN))
 
 
+def prometheus(address: str, *, named: bool = True) -> "Server":
+    """The Prometheus server at an address, which the command line names or else a stack; ends the run if unusable."""
+    from modelyard.probes.prometheus import BadAddress, server
+
+    with ended_by(Exit.USAGE, BadAddress):
+        return server(address, os.environ, named=named)
+
+
 def need_engine() -> None:
     """Ends the run if the engine is missing, before any slow work or question."""
     from shutil import which
@@ -419,8 +453,7 @@ def need_engine() -> None:
 def the_plan(args: Namespace, root: Path) -> "Planned":
     """Plans the one stack that the arguments name, or ends the run with its findings."""
     name = stack_name(root, args.stack)
-    (path,) = stack_files(root, [name], False).values()
-    result = plan_one(root, path, date.today(), live=args.live)
+    result = plan_one(root, stack_file(root, name), date.today(), live=args.live)
     if args.verbose:
         sys.stderr.write(requests_text(result))
     if result.plan is None:

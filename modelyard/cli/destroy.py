@@ -17,11 +17,12 @@ from modelyard.cli.common import (
     need_engine,
     note,
     project_root,
+    read_stack,
     stack_argument,
-    stack_files,
+    stack_file,
     stack_name,
 )
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
 
@@ -46,9 +47,9 @@ def run(args: Namespace) -> Exit:
     with ended_by_signal("destroy was stopped; nothing was changed"):
         root = project_root(args)
         name = stack_name(root, args.stack)
-        (path,) = stack_files(root, [name], False).values()
+        path = stack_file(root, name)
         need_engine()
-        stack = _readable(root, name, path)
+        stack = read_stack(root, name, path)
         need_context(stack)
         if not args.yes and not _agreed(name):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
@@ -62,17 +63,6 @@ def run(args: Namespace) -> Exit:
     return run_engine(
         name, args, lambda report, stopping: destroy(root, name, report, stopping, contexts), total, last=last
     )
-
-
-def _readable(root: Path, name: str, path: Path) -> "Stack":
-    """The stack as its file says now; ends the run with the findings if it cannot be read."""
-    from modelyard.plan.project import shown
-    from modelyard.stack import load
-
-    stack, findings = load(path, shown(root, path), root)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return stack
 
 
 def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]:
@@ -94,7 +84,7 @@ def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]
     name = stack.name
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
     left, lost = [], False
-    try:
+    with ended_by(Exit.UNREACHABLE, EngineError, ClusterError):
         applied = applied_stack(root, name)
         if contexts:
             write_remote_credentials(root, stack)
@@ -120,8 +110,6 @@ def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]
             lost = report_runs(stack, clusters)
             report_scaled(stack, applied)
             report_old_pods(stack, applied)
-    except (EngineError, ClusterError) as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
         raise Stop(
             Exit.STALE,

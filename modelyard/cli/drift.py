@@ -17,11 +17,12 @@ from modelyard.cli.common import (
     json_option,
     need_engine,
     project_root,
+    read_stack,
     say,
     say_json,
     stacks_argument,
 )
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit
 from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
@@ -44,7 +45,7 @@ def run(args: Namespace) -> Exit:
     with ended_by_signal("drift was stopped"):
         root = project_root(args)
         on = executor(args)
-        stacks = [_read(root, name, path) for name, path in chosen_files(root, args).items()]
+        stacks = [read_stack(root, name, path) for name, path in chosen_files(root, args).items()]
         if stacks and is_local(args):
             need_engine()
         found = [drift for drifts in each(stacks, partial(_drifts, root), (root,), on) for drift in drifts]
@@ -57,16 +58,6 @@ def run(args: Namespace) -> Exit:
 
             say(drift_text(found, style_for(args, sys.stdout)))
     return _code(found, named=not every_stack(args))
-
-
-def _read(root: Path, name: str, path: Path) -> "Stack":
-    from modelyard.plan.project import shown
-    from modelyard.stack import load
-
-    stack, findings = load(path, shown(root, path), root)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return stack
 
 
 def _drifts(root: Path, stack: "Stack") -> "tuple[StackDrift, ...]":

@@ -4,7 +4,6 @@ With --live, show the GPUs of a stack's cluster now: who uses them, which are fr
 for a node. --team, --node, --nodes, --metrics and --idle are only for --live.
 """
 
-import os
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -13,7 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import DEFAULT_STACK, chosen_stack, json_option, project_root, say, say_json, say_wrapped
+from modelyard.cli.common import (
+    DEFAULT_STACK,
+    chosen_stack,
+    json_option,
+    project_root,
+    prometheus,
+    reached,
+    say,
+    say_json,
+    say_wrapped,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.names import HARDWARE_FILE
@@ -131,7 +140,6 @@ def _check_own(root: Path | None) -> None:
 
 def _run_live(args: Namespace) -> Exit:
     """Reads the cluster and prints the tables."""
-    from modelyard.cli.job import reached
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
     from modelyard.report.pool import Asked, pool_document, pool_text
@@ -170,16 +178,14 @@ def _run_live(args: Namespace) -> Exit:
 
 def _usage(named: str | None, known: str | None, minutes: int) -> "Usage | None":
     """GPU usage; None where no server is known. A server named on the command line must answer."""
-    from modelyard.probes.prometheus import BadAddress, ServerError, server
+    from modelyard.probes.prometheus import ServerError
     from modelyard.runs.pool import Usage, busy_gpus
 
     url = named if named is not None else known
     if url is None:
         return None
     try:
-        return busy_gpus(server(url, os.environ, named=named is not None), minutes)
-    except BadAddress as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+        return busy_gpus(prometheus(url, named=named is not None), minutes)
     except ServerError as error:
         if named is not None:
             raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import asked_text, chosen_files, json_option, project_root, say, say_json, stack_options
+from modelyard.cli.common import (
+    asked_text,
+    chosen_files,
+    json_option,
+    project_root,
+    reached,
+    read_stack,
+    say,
+    say_json,
+    stack_options,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.progress import beside, followed
 from modelyard.cli.streams import style_for
@@ -43,12 +53,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _state(root: Path, name: str, path: Path, args: Namespace) -> "ClusterState":
-    from modelyard.plan.project import shown
-    from modelyard.stack import load
-
-    stack, findings = load(path, shown(root, path), root)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    stack = read_stack(root, name, path)
     return _live(root, stack, verbose=args.verbose) if args.live else _recorded(root, name)
 
 
@@ -72,17 +77,14 @@ def _held(root: Path, name: str) -> "Mapping[ObjectKey, StateObject] | None":
 
 
 def _live(root: Path, stack: "Stack", *, verbose: bool) -> "ClusterState":
-    from modelyard.cluster.connection import ClusterError, connect, transport
+    from modelyard.cluster.connection import connect, transport
     from modelyard.cluster.requests import Counter
     from modelyard.plan.project import read_live, reading_state_objects
 
-    try:
-        with reading_state_objects(root, stack) as held:
-            client = connect(stack.context)
-            counter = Counter(transport(client))
-            state, _ = read_live(root, stack, client, held)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    with reached(), reading_state_objects(root, stack) as held:
+        client = connect(stack.context)
+        counter = Counter(transport(client))
+        state, _ = read_live(root, stack, client, held)
     if verbose:
         beside(asked_text(stack.name, counter.total()).rstrip())
     return state

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
 from modelyard.cli.common import chosen_format, note, project_root, renamed_option, whole_number
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
@@ -132,7 +132,7 @@ def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None
     from modelyard.preview.project_files import stack_files
     from modelyard.preview.revisions import RevisionError, default_base
 
-    try:
+    with ended_by(Exit.USAGE, RevisionError):
         span = range_of(root, args.base or default_base(root, os.environ), args.head, args.policies or "base")
         compute = partial(_computed, root, args, wanted, host, executor(args), span)
         cache = None if no_cache(args) else _cache(root, args, wanted, host)
@@ -150,8 +150,6 @@ def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None
         if again:
             cache.put_alone(key, key_in, files_named(root), shown)
         return shown
-    except RevisionError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
 def _cache(

@@ -12,7 +12,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cli.common import json_option, project_root, say, say_json, stack_files
+from modelyard.cli.common import json_option, project_root, read_stack, say, say_json, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.hiding import hidden, hidden_lines
@@ -54,21 +54,15 @@ def run(args: Namespace) -> Exit:
     """Compares, shows the edit, and writes it where asked to."""
     from modelyard.catalog.select import secret_texts
     from modelyard.files import read_text
-    from modelyard.plan.project import shown
     from modelyard.preview.promote import Promotion, promoted, promotion
-    from modelyard.stack import load, load_text
+    from modelyard.stack import load_text
     from modelyard.stack.yaml.edit import EditError
 
     root = project_root(args)
     paths = stack_files(root, [args.source, args.target], False)
     if len(paths) < 2:
         raise Stop(Exit.USAGE, f"{args.source} is both source and target", "name two stacks")
-    stacks: list[Stack] = []
-    for name, path in paths.items():
-        stack, findings = load(path, shown(root, path), root)
-        if stack is None:
-            raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-        stacks.append(stack)
+    stacks = [read_stack(root, name, path) for name, path in paths.items()]
     source, target = stacks
     ahead, behind = (_chosen(root, stack) for stack in stacks)
     secrets = secret_texts((*ahead, *behind))

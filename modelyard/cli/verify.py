@@ -4,7 +4,6 @@ The exit code is 1 if more than --max-failures stacks do not pass in time, or 3 
 cluster or the Prometheus server does not answer.
 """
 
-import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -13,7 +12,16 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_files, json_option, note, project_root, say, say_json, stacks_argument
+from modelyard.cli.common import (
+    chosen_files,
+    json_option,
+    note,
+    project_root,
+    prometheus,
+    say,
+    say_json,
+    stacks_argument,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
@@ -145,14 +153,9 @@ def _unanswered(found: "Checks", failed: Sequence[str]) -> bool:
 def _server(args: Namespace) -> "Server | None":
     if not args.query:
         return None
-    from modelyard.probes.prometheus import BadAddress, server
-
     if args.prometheus is None:
         raise Stop(Exit.USAGE, "--query needs a Prometheus server", "give its address with --prometheus URL")
-    try:
-        return server(args.prometheus, os.environ, named=True)
-    except BadAddress as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    return prometheus(args.prometheus)
 
 
 def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":

@@ -22,7 +22,7 @@ from modelyard.cli.common import (
     project_root,
     stack_files,
 )
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.streams import style_for
 from modelyard.cli.verify import gate_options
 from modelyard.hiding import hidden_text
@@ -242,7 +242,5 @@ def _source(root: Path, args: Namespace) -> "Source":
     if args.repo_url is not None and not _REPOSITORY.fullmatch(url):
         words = f"--repo-url {hidden_text(url)!r} is not the address of a git repository"
         raise Stop(Exit.USAGE, words, "begin it with https:// or ssh://, or write git@HOST:PATH")
-    try:
+    with ended_by(Exit.USAGE, RevisionError):
         return Source(project_name(root), url, commit_of(root, "HEAD"), prefix_of(root), args.organization)
-    except RevisionError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error

@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say_json, say_wrapped, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, project_root, reached, say_json, say_wrapped, stack_argument
 from modelyard.cli.environment import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import not_taken
@@ -42,7 +42,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Looks for an earlier build, and creates the Job if there is none."""
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.cluster.present import build_state
     from modelyard.plan.project import library_of
     from modelyard.report.environment import build_document, build_text
@@ -56,7 +56,7 @@ def run(args: Namespace) -> Exit:
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was built", "", [one for one in made.findings if one.blocks])
     key = made.key
-    try:
+    with reached():
         client = connect(stack.context)
         before = build_state(client, namespace, key.name)
         state: str = before
@@ -66,8 +66,6 @@ def run(args: Namespace) -> Exit:
             if not args.json:
                 say_wrapped(build_text(environment, key, state, before))
             state = _end(client, key)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
         say_json(build_document(stack.name, environment, key, state, new=state != before))
     else:

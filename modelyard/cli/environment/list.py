@@ -9,13 +9,14 @@ from modelyard.cli.common import (
     chosen_stack,
     json_option,
     project_root,
+    reached,
     say,
     say_errors,
     say_json,
     say_wrapped,
     stack_argument,
 )
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
@@ -53,12 +54,12 @@ def run(args: Namespace) -> Exit:
 
 
 def _built(stack: "Stack") -> Built:
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.cluster.present import build_state
     from modelyard.workloads.facts.environments import build_name
     from modelyard.workloads.facts.pool import namespaces
 
-    try:
+    with reached():
         client = connect(stack.context)
         return {
             one.name: {
@@ -68,5 +69,3 @@ def _built(stack: "Stack") -> Built:
             for one in stack.config.environments
             if one.files is not None and one.files.digest
         }
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

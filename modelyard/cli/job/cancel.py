@@ -8,9 +8,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, note, say, say_json
+from modelyard.cli.common import json_option, note, reached, say, say_json
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.job import reached, run_options, runs_in, the_run
+from modelyard.cli.job import run_options, runs_in, the_run
 from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 

@@ -14,13 +14,12 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from modelyard.cli.common import note, whole_number
+from modelyard.cli.common import note, reached, whole_number
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import (
     PART,
     StackRuns,
     listed_again,
-    reached,
     run_options,
     run_or_part,
     runs_in,

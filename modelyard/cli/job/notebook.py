@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from modelyard.cli.common import chosen_stack, project_root, say, say_json
+from modelyard.cli.common import chosen_stack, project_root, reached, say, say_json
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
 
@@ -88,10 +88,10 @@ def run(args: Namespace) -> Exit:
     """Checks everything, asks the API server, creates the Job, and reports where its result will be."""
     made = _made(args)
     from modelyard.cli.environment import need_built
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.runs.jobs import notebook_environment
 
-    try:
+    with reached():
         client = connect(made.stack.context)
         need_room(client, project_root(args), made.stack, made.chosen, f"notebook {Path(args.what).name}", args.what)
         environment, _ = notebook_environment(made.stack)
@@ -105,8 +105,6 @@ def run(args: Namespace) -> Exit:
                 if not args.json:
                     say(_words(made, state))
                 state = _end(client, made, created.uid)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
         say_json(_document(made, state))
     elif state in ENDS.values():

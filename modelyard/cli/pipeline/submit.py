@@ -14,6 +14,7 @@ from modelyard.cli.common import (
     json_option,
     note,
     project_root,
+    reached,
     say,
     say_errors,
     say_json,
@@ -46,7 +47,7 @@ def run(args: Namespace) -> Exit:
     """Renders the pipeline, validates it by dry run, and creates it."""
     from modelyard.cli.environment import need_built
     from modelyard.cluster import Refusal
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.cluster.creating import create_all
     from modelyard.cluster.live import read
     from modelyard.plan.admission import admitted
@@ -78,7 +79,7 @@ def run(args: Namespace) -> Exit:
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
-    try:
+    with reached():
         client = connect(stack.context)
         if since is not None:
             starter = read(client, made.key._replace(name=since.run))
@@ -95,8 +96,6 @@ def run(args: Namespace) -> Exit:
                 raise Stop(Exit.FINDINGS, "nothing was submitted", "", [early])
             if not args.dry_run:
                 objects = create_all(client, made.objects, FIELD_MANAGER, dry=False)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):
         raise not_taken(objects)
     if args.json:
