@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from modelyard.cli.common import (
     json_option,
@@ -19,11 +19,9 @@ from modelyard.cli.common import (
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
-from modelyard.report.style import Style
 
 if TYPE_CHECKING:
     from modelyard.kube import merge
-    from modelyard.plan.trace import Trace
     from modelyard.plan.values import TargetPlan
     from modelyard.stack import Stack
 
@@ -50,6 +48,7 @@ def run(args: Namespace) -> Exit:
     """Traces and prints."""
     from modelyard.plan.project import chosen_patches
     from modelyard.plan.trace import Renderings, kind_of, trace
+    from modelyard.report.trace import subtree_document, subtree_text, trace_document, trace_text
 
     root = project_root(args)
     _check_field(args, root)
@@ -64,10 +63,16 @@ def run(args: Namespace) -> Exit:
     path, fields = _named(args.field, target, schema, _part(stack, target, args.target))
     known = Renderings()
     traced = [trace(target, field, schema, stack, chosen, bases=True, renderings=known) for field in fields]
-    if args.json:
-        say_json(_document(path, traced))
+    style = style_for(args, sys.stdout)
+    if len(traced) > 1:
+        if args.json:
+            say_json(subtree_document(path, traced))
+        else:
+            say(subtree_text(path, traced, style))
+    elif args.json:
+        say_json(trace_document(traced[0]))
     else:
-        say(_text(path, traced, stack.file, style_for(args, sys.stdout)))
+        say(trace_text(traced[0], stack.file, style))
     return Exit.FINE
 
 
@@ -83,26 +88,6 @@ def _check_field(args: Namespace, root: Path) -> None:
             f"{args.target} is a stack, so a field is missing",
             f"name a target and a field, such as: {example}",
         )
-
-
-def _document(path: "merge.Path", traced: "list[Trace]") -> dict[str, Any]:
-    if len(traced) > 1:
-        from modelyard.report.trace import subtree_document
-
-        return subtree_document(path, traced)
-    from modelyard.report.trace import trace_document
-
-    return trace_document(traced[0])
-
-
-def _text(path: "merge.Path", traced: "list[Trace]", stack_file: str, style: Style) -> list[str]:
-    if len(traced) > 1:
-        from modelyard.report.trace import subtree_text
-
-        return subtree_text(path, traced, style)
-    from modelyard.report.trace import trace_text
-
-    return trace_text(traced[0], stack_file, style)
 
 
 def _part(stack: "Stack", target: "TargetPlan", name: str) -> "merge.Path":

@@ -98,7 +98,7 @@ def run(args: Namespace) -> Exit:
         return _text(checked if args.notes else _visible(checked), style)
 
     printed = publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes, root=root)
-    code = exit_code(checked.findings, bool(checked.unplanned))
+    code = Exit.USAGE if checked.unplanned else exit_code(checked.findings)
     if cache is not None and whole:
         cache.put_whole(whole, files.values(), {"text": printed, "code": code})
     return code
@@ -270,15 +270,9 @@ def wanted_formats(args: Namespace) -> Wanted:
     form = chosen_format(args)
     if not args.out:
         return Wanted(form or "text")
-    files = []
-    for name in args.out:
-        path = Path(name)
-        chosen = form if len(args.out) == 1 and form not in (None, *_FOR_LOGS) else None
-        known = chosen or _BY_ENDING.get(path.suffix.lower())
-        if known is None:
-            remedy = f"end its name in {', '.join(_BY_ENDING)}, or give --format"
-            raise Stop(Exit.USAGE, f"the format of {name} is unknown", remedy)
-        files.append((known, path))
+    from modelyard.cli.outputs import with_formats
+
+    files = with_formats(args.out, _BY_ENDING, None if form in _FOR_LOGS else form)
     return Wanted("github" if form == "github" else "text", tuple(files))
 
 

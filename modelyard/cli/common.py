@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.streams import columns, style_for
 from modelyard.findings import Finding, loud
+from modelyard.report.style import hanging
 
 if TYPE_CHECKING:
     # A verb that only shows its help, or completes a word, plans nothing.
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from modelyard.probes.prometheus import Server
     from modelyard.stack import Stack
     from modelyard.workloads import Workload
+
 
 STACK = "MODELYARD_STACK"
 """Environment variable that names the stack where the command line names none."""
@@ -538,16 +541,13 @@ def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
 def say_findings(findings: Sequence[Finding], args: Namespace) -> None:
     """Prints findings to standard error."""
     if findings:
-        from modelyard.cli.streams import style_for
         from modelyard.report.finding import findings_text
 
         sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
 
 
-def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:
-    """The exit code: bad input comes before findings, findings before success."""
-    if unplanned:
-        return Exit.USAGE
+def exit_code(findings: Iterable[Finding]) -> Exit:
+    """The exit code of a run with these findings, if it got to its result."""
     return Exit.FINDINGS if any(finding.blocks for finding in findings) else Exit.FINE
 
 
@@ -565,15 +565,9 @@ def say_json(document: object, *, applied: bool = False) -> None:
 
 def say_wrapped(lines: Iterable[str]) -> None:
     """Prints lines to standard output, those that are too wide for it on more than one."""
-    from modelyard.cli.streams import columns
-    from modelyard.report.style import hanging
-
     say(part for line in lines for part in hanging(line, 2, columns(sys.stdout)))
 
 
 def note(text: str, indent: int = 0) -> None:
     """Prints a sentence to standard error, on as many lines as its width needs; all but the first are indented."""
-    from modelyard.cli.streams import columns
-    from modelyard.report.style import hanging
-
     sys.stderr.write("".join(f"{line}\n" for line in hanging(text, indent, columns(sys.stderr))))

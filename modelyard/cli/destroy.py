@@ -161,12 +161,11 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
                 fates[fate].append(f"{run.name} on {far}" if far else run.name)
     remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
     if held := fates["holds"]:
-        text = (
+        note(
             f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. Pulumi "
             f"waits ten minutes for each queue; then destroy fails, and you can run it again. "
             f"To end a run, use modelyard job cancel {stack.name} RUN{remote}."
         )
-        note(text)
     if stays := fates["stays"]:
         note(
             f"Not stopped, because they are in no queue: {few(stays)}. To end a run, use modelyard job cancel "
@@ -213,10 +212,9 @@ def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
         if annotations_of(body).get(MODE_ANNOTATION) != "managed"
     ]
     if stay:
-        text = (
+        note(
             f"KEDA stops scaling {' and '.join(stay)}. Their pods stay until you change the number with kubectl scale."
         )
-        note(text)
 
 
 def report_old_pods(stack: "Stack", applied: "AppliedStack") -> None:
@@ -249,11 +247,10 @@ def report_old_pods(stack: "Stack", applied: "AppliedStack") -> None:
 
 
 def _agreed(name: str) -> bool:
-    question = (
+    note(
         f"Destroying {name} deletes what it created and restores what it patched: every field returns to its earlier "
         "value and owners, or is removed. Later changes by others stay: see modelyard ledger. A destroy does not wait "
         "for running jobs. Pods whose template changes are replaced at once; most RayClusters, and StatefulSets with "
         "OnDelete, keep their running pods until you delete them."
     )
-    note(question)
     return sys.stdin.isatty() and agreed()

@@ -32,6 +32,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Plans and prints the diff."""
+    from modelyard.report.unified import diff_document, diff_text
+
     if args.context < 0:
         raise Stop(
             Exit.USAGE,
@@ -44,14 +46,10 @@ def run(args: Namespace) -> Exit:
     wanted = planned_target(result, args.target) if args.target else None
     targets = [target for target in plan.changed if wanted in (None, target.name)]
     if args.json:
-        from modelyard.report.unified import diff_document
-
         say_json(diff_document(plan, targets))
     elif targets:
-        from modelyard.report.unified import diff_text
-
         say(diff_text(targets, style_for(args, sys.stdout), args.context))
     elif plan.targets:
         say_wrapped([f"{plan.stack}: no changes{f' of {wanted}' if wanted else ''}."])
     say_errors(plan.findings, args)
-    return exit_code(plan.findings, False)
+    return exit_code(plan.findings)

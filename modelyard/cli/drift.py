@@ -42,6 +42,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Compares and prints."""
+    from modelyard.report.drift import drift_document, drift_text
+
     with ended_by_signal("drift was stopped"):
         root = project_root(args)
         on = executor(args)
@@ -50,12 +52,8 @@ def run(args: Namespace) -> Exit:
             need_engine()
         found = [drift for drifts in each(stacks, partial(_drifts, root), (root,), on) for drift in drifts]
         if args.json:
-            from modelyard.report.drift import drift_document
-
             say_json(drift_document(found))
         else:
-            from modelyard.report.drift import drift_text
-
             say(drift_text(found, style_for(args, sys.stdout)))
     return _code(found, named=not every_stack(args))
 

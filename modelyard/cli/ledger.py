@@ -35,18 +35,15 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Reads the objects of each stack and prints their ledgers."""
     from modelyard.plan.undo.entries import noted_in
+    from modelyard.report.ledger import ledger_document, ledger_text
 
     root = project_root(args)
     files = chosen_files(root, args)
     states = followed((_state(root, name, path, args) for name, path in files.items()), len(files))
     found = [(name, state.source, noted_in(state)) for name, state in zip(files, states, strict=True)]
     if args.json:
-        from modelyard.report.ledger import ledger_document
-
         say_json(ledger_document(found))
         return Exit.FINE
-    from modelyard.report.ledger import ledger_text
-
     style = style_for(args, sys.stdout)
     say([line for name, source, targets in found for line in ledger_text(name, source, targets, style)])
     return Exit.FINE

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from modelyard.cli.common import json_option, project_root, say, say_findings, say_json, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
-from modelyard.findings import Finding
 from modelyard.names import PATCHES_FOLDER
 
 if TYPE_CHECKING:
@@ -65,7 +64,8 @@ def run(args: Namespace) -> Exit:
     unused = [patch.id for patch in new.values() if name in ("", patch.name)]
     if unused and not args.json:
         say_wrapped(_unused(unused))
-    return _report(library.findings, args)
+    say_findings(library.findings, args)
+    return Exit.FINDINGS if library.findings else Exit.FINE
 
 
 def _unused(ids: list[str]) -> list[str]:
@@ -112,11 +112,6 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
     already = "every version is already released" if only is None else f"every version of {only} is already released"
     say([f"released {name.replace('/', '@')}" for name in sorted(fresh)] or [already])
     return Exit.FINE
-
-
-def _report(findings: tuple[Finding, ...], args: Namespace) -> Exit:
-    say_findings(findings, args)
-    return Exit.FINDINGS if findings else Exit.FINE
 
 
 def _broken(patch: "PatchVersion") -> "Iterator[str]":

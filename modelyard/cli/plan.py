@@ -57,12 +57,13 @@ class What(NamedTuple):
 class Shown(NamedTuple):
     """One stack's part of the output, small enough to pass between processes."""
 
-    text: str
-    errors: str
+    text: str = ""
+    errors: str = ""
     """Why there is no plan, for standard error."""
-    planned: bool
-    changed: bool
-    blocked: bool
+    planned: bool = False
+    changed: bool = False
+    blocked: bool = False
+    """Whether the plan has errors."""
     failed: Exit = Exit.FINE
     """If the stack could not be read at all: the exit code of a run of it alone."""
 
@@ -143,7 +144,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         sys.stderr.write(shown.errors)
         planned += shown.planned
         changed += shown.changed
-        blocked += shown.planned and shown.blocked
+        blocked += shown.blocked
         failed = max(failed, shown.failed)
     if several and args.json:
         sys.stdout.write("\n]}\n" if files else '{"formatVersion": 1, "plans": []}\n')
@@ -219,13 +220,11 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
             reasons,
         )
     found = tuple(row for row in rows(columns) if not matched or any(row.target in one for one in matched.values()))
-    if args.json:
-        from modelyard.report.matrix import matrix_document
+    from modelyard.report.matrix import matrix_document, matrix_text
 
+    if args.json:
         say_json(matrix_document(found, [one.stack for one in columns]))
     else:
-        from modelyard.report.matrix import matrix_text
-
         say(matrix_text(found, len(columns), style_for(args, sys.stdout)))
     if failed:
         stop = Stop(Exit.USAGE, f"{', '.join(failed)} cannot be planned", "", reasons)
@@ -266,16 +265,9 @@ def _one(what: What, file: Path) -> Fresh[Shown]:
             from modelyard.report.json import findings_document, json_text
 
             document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
-            part = Shown(
-                text=json_text(document), errors="", planned=False, changed=False, blocked=True, failed=stop.code
-            )
-            return Fresh(part, None)
+            return Fresh(Shown(text=json_text(document), failed=stop.code), None)
         stop.summary = f"{file.name}: {stop.summary}"
-        lines = stop_text(stop, what.errors)
-        part = Shown(
-            text="", errors="\n".join(lines) + "\n", planned=False, changed=False, blocked=True, failed=stop.code
-        )
-        return Fresh(part, None)
+        return Fresh(Shown(errors="\n".join(stop_text(stop, what.errors)) + "\n", failed=stop.code), None)
 
 
 def _planned(what: What, file: Path) -> tuple["Planned", str]:
@@ -300,13 +292,8 @@ def _text(what: What, file: Path, result: "Planned", requests: str) -> Shown:
     if plan is None:
         shown = result.findings if args.notes else loud(result.findings)
         name = stack_of(file.name)
-        return Shown(
-            text="",
-            errors=requests + "\n".join((*findings_text(shown, what.errors), f"error: {name} cannot be planned", "")),
-            planned=False,
-            changed=False,
-            blocked=True,
-        )
+        why = (*findings_text(shown, what.errors), f"error: {name} cannot be planned", "")
+        return Shown(errors=requests + "\n".join(why))
     only = _only(result, args.target)
     _save(what.root, plan, args)
     lines = plan_text(plan, what.output, advice=args.notes, only=only, saved=args.out or "")
@@ -322,13 +309,7 @@ def _json(what: What, result: "Planned", requests: str) -> Shown:
 
     plan, end = result.plan, "" if what.several else "\n"
     if plan is None:
-        return Shown(
-            text=json_text(findings_document(result.findings)) + end,
-            errors=requests,
-            planned=False,
-            changed=False,
-            blocked=True,
-        )
+        return Shown(text=json_text(findings_document(result.findings)) + end, errors=requests)
     only = _only(result, what.args.target)
     _save(what.root, plan, what.args)
     document = plan_to_json(plan if only is None else part_of(plan, only))

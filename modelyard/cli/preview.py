@@ -197,18 +197,9 @@ def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
     form = chosen_format(args)
     if not args.out:
         return [(form or "text", None)]
-    found: list[tuple[str, Path | None]] = []
-    for name in args.out:
-        path = Path(name)
-        known = form if form is not None and len(args.out) == 1 else _BY_ENDING.get(path.suffix.lower(), form)
-        if known is None:
-            raise Stop(
-                Exit.USAGE,
-                f"the format of {name} is unknown",
-                f"end its name in {', '.join(_BY_ENDING)}, or give --format",
-            )
-        found.append((known, path))
-    return found
+    from modelyard.cli.outputs import with_formats
+
+    return [*with_formats(args.out, _BY_ENDING, form, form)]
 
 
 def _check_comment(args: Namespace) -> None:

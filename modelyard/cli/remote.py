@@ -71,10 +71,12 @@ def run(args: Namespace) -> Exit:
         from modelyard.cli.outputs import refuse_own_folders
 
         refuse_own_folders(root, Path(args.out_dir), [stack.name])
-        written = _write(stack, chosen, own, wrong, Path(args.out_dir))
-        if not wrong:
+        if wrong:
+            sys.stderr.write("nothing was written: correct the errors first\n")
+        else:
             from modelyard.stack.words import plural
 
+            written = _write(stack, chosen, own, Path(args.out_dir))
             sys.stderr.write(f"{plural(written, 'file')} written to {safe(str(args.out_dir))}\n")
     if args.json:
         say_json(remote_document(stack.name, stack.file, made))
@@ -121,15 +123,12 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
     return found
 
 
-def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequence[object], folder: Path) -> int:
-    """Writes the files of every launch, or none if there are errors.
+def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", folder: Path) -> int:
+    """Writes the files of every launch; returns their number.
 
     Each job has its own folder in the stack's folder, and folders of other jobs are left alone: the files that launched
     a running machine also end it.
     """
-    if wrong:
-        sys.stderr.write("nothing was written: correct the errors first\n")
-        return 0
     from modelyard.cli.folder import replace_generated
     from modelyard.workloads.remote.cluster import cluster_files
     from modelyard.workloads.remote.copies import copy_jobs

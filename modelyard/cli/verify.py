@@ -191,8 +191,6 @@ def _answer(server: "Server", query: str) -> "Check":
         return without_answer("query", query, error)
     if isinstance(answer, Refused):
         raise Stop(Exit.USAGE, f"the Prometheus server rejects {query!r}: {answer.words}", "correct the query")
-    return (
-        Check(kind="query", subject=query, state="ok", found="")
-        if answer.series != 0
-        else Check(kind="query", subject=query, state="failed", found="it is not true")
-    )
+    if answer.series == 0:
+        return Check(kind="query", subject=query, state="failed", found="it is not true")
+    return Check(kind="query", subject=query, state="ok", found="")

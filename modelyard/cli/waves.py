@@ -5,6 +5,7 @@ if a canary or all of its stacks fail. For --query, the pipeline needs the addre
 variable PROMETHEUS_URL.
 """
 
+import os
 import re
 import shlex
 import sys
@@ -222,8 +223,6 @@ def _words(args: Namespace) -> Iterator[str]:
 
 
 def _source(root: Path, args: Namespace) -> "Source":
-    import os
-
     from modelyard.plan.waves import TIMEOUT
     from modelyard.preview.revisions import RevisionError, commit_of, prefix_of
     from modelyard.report.code_host import repository_url

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from modelyard.cli.common import chosen_stack, project_root, reached, say, say_json
 from modelyard.cli.exit import Exit, Stop
-from modelyard.findings import Finding
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -48,7 +47,6 @@ class Submission(NamedTuple):
     key: "ObjectKey"
     place: "Place"
     chosen: "Chosen"
-    findings: tuple[Finding, ...]
 
 
 def is_notebook(word: str) -> bool:
@@ -159,7 +157,7 @@ def _made(args: Namespace) -> Submission:
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
         raise choice_stop(problems)
     job = checked_job(root, stack, name, place, chosen, parameters, args.what)
-    return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen, findings=job.findings)
+    return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen)
 
 
 def checked_job(
