@@ -93,11 +93,8 @@ def run(args: Namespace) -> Exit:
         rules=rules,
         documentation=os.environ.get("MODELYARD_DOCS_URL", ""),
     )
-
-    def text(style: Style) -> list[str]:
-        return _text(checked if args.notes else _visible(checked), style)
-
-    printed = publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes, root=root)
+    visible = checked if args.notes else _visible(checked)
+    printed = _publish(wanted, checked, visible, style_for(args, sys.stdout), root)
     code = Exit.USAGE if checked.unplanned else exit_code(checked.findings)
     if cache is not None and whole:
         cache.put_whole(whole, files.values(), {"text": printed, "code": code})
@@ -211,18 +208,9 @@ def _answers(what: What, result: "Planned") -> tuple[Finding, ...]:
         return answers(result.stack, result.plan, what.server, what.today)
 
 
-def _text(visible: "Checked", style: Style) -> list[str]:
-    from modelyard.report.finding import findings_text
-
-    return [*findings_text(visible.findings, style), visible.counted]
-
-
 # Output formats for CI systems, by the file ending that selects them.
 _BY_ENDING = {**{one.ending: name for name, one in FORMATS.items() if one.ending}, ".json": "json", ".txt": "text"}
 _FOR_LOGS = ("text", *(name for name, one in FORMATS.items() if not one.ending))
-
-Text = Callable[[Style], Sequence[str]]
-"""Renders the findings for people, in a style."""
 
 
 class Wanted(NamedTuple):
@@ -276,27 +264,14 @@ def wanted_formats(args: Namespace) -> Wanted:
     return Wanted("github" if form == "github" else "text", tuple(files))
 
 
-def publish(wanted: Wanted, checked: "Checked", text: Text, style: Style, *, notes: bool, root: Path) -> str:
-    """Writes findings in the requested formats, and returns what the screen shows.
-
-    Args:
-        wanted: see ``wanted_formats``.
-        checked: all findings. JSON contains all of them, other formats those that the text shows.
-        text: renders the findings for people.
-        style: of the screen.
-        notes: whether to show notes and waived findings too.
-        root: the project.
-
-    Raises:
-        OSError: a file cannot be written; each file is complete or absent.
-    """
-    visible = checked if notes else _visible(checked)
+def _publish(wanted: Wanted, checked: "Checked", visible: "Checked", style: Style, root: Path) -> str:
+    """Writes findings in the requested formats, and returns what the screen shows, in its style."""
     for form, path in wanted.files:
         from modelyard.files import write_output
 
-        write_output(path, _document(form, checked, visible, text, PLAIN), root)
+        write_output(path, _document(form, checked, visible, PLAIN), root)
         sys.stderr.write(f"written to {path}\n")
-    printed = _document(wanted.screen, checked, visible, text, style)
+    printed = _document(wanted.screen, checked, visible, style)
     sys.stdout.write(printed)
     # The runner gives each step a file for its summary; the step may have written to it before.
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if wanted.screen == "github" else None
@@ -316,11 +291,14 @@ def _visible(checked: "Checked") -> "Checked":
     return checked._replace(findings=shown, left_out=ordered({*checked.findings} - {*shown}))
 
 
-def _document(form: str, checked: "Checked", visible: "Checked", text: Text, style: Style) -> str:
+def _document(form: str, checked: "Checked", visible: "Checked", style: Style) -> str:
+    """A text in a format. JSON has all findings, other formats those that people see."""
     if form in FORMATS:
         return document(form, visible)
     if form == "json":
         from modelyard.report.json import findings_document, json_text
 
         return json_text(findings_document(checked.findings)) + "\n"
-    return "".join(f"{line}\n" for line in text(style))
+    from modelyard.report.finding import findings_text
+
+    return "".join(f"{line}\n" for line in (*findings_text(visible.findings, style), visible.counted))
