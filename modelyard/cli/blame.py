@@ -52,11 +52,8 @@ def run(args: Namespace) -> Exit:
 
     root = project_root(args)
     _check_field(args, root)
-    result = the_plan(args, root)
-    plan, stack = result.plan, result.stack
-    assert plan is not None
-    assert stack is not None
-    name = planned_target(result, args.target)
+    plan, stack = the_plan(args, root)
+    name = planned_target(plan, stack, args.target)
     target = min((one for one in plan.everything if one.name == name), key=lambda one: one.key.kind != "Deployment")
     chosen = chosen_patches(root, stack, target.cluster)
     schema = kind_of(target, chosen, stack.config.kubernetes_version)

@@ -1,4 +1,4 @@
-"""Shared by several verbs: find the project and its stacks, and plan them."""
+"""Shared by several verbs: find the project and its stacks, plan them, and print."""
 
 import os
 import sys
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from modelyard.probes.prometheus import Server
     from modelyard.stack import Stack
     from modelyard.workloads import Workload
-
 
 STACK = "MODELYARD_STACK"
 """Environment variable that names the stack where the command line names none."""
@@ -453,45 +452,43 @@ def need_engine() -> None:
         raise Stop(Exit.UNREACHABLE, NO_ENGINE, INSTALL)
 
 
-def the_plan(args: Namespace, root: Path) -> "Planned":
+def the_plan(args: Namespace, root: Path) -> "tuple[Plan, Stack]":
     """Plans the one stack that the arguments name, or ends the run with its findings."""
     name = stack_name(root, args.stack)
     result = plan_one(root, stack_file(root, name), date.today(), live=args.live)
     if args.verbose:
         sys.stderr.write(requests_text(result))
-    if result.plan is None:
+    if result.plan is None or result.stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(result.findings))
-    return result
+    return result.plan, result.stack
 
 
-def chosen_target(result: "Planned", name: str) -> str:
+def chosen_target(plan: "Plan", stack: "Stack", name: str) -> str:
     """The full name of a target, from a full name, a unique part of one, or a workload (``rayWorker``).
 
     Also accepts a target that could not be planned.
     """
     from modelyard.report.part import target_names
 
-    assert result.plan is not None
-    matches = matching_targets(result, name)
+    matches = matching_targets(plan, stack, name)
     if len(matches) == 1:
         return matches[0]
     raise Stop(
         Exit.USAGE,
-        f"{name!r} matches {'several targets' if matches else 'no target'} of {result.plan.stack}",
-        "targets: " + (", ".join(matches or target_names(result.plan)) or "none"),
+        f"{name!r} matches {'several targets' if matches else 'no target'} of {plan.stack}",
+        "targets: " + (", ".join(matches or target_names(plan)) or "none"),
     )
 
 
-def matching_targets(result: "Planned", name: str) -> list[str]:
+def matching_targets(plan: "Plan", stack: "Stack", name: str) -> list[str]:
     """The full names of the targets that a full name, a part of one, or a workload stands for."""
     from modelyard.report.part import target_names
 
-    assert result.plan is not None
-    names = target_names(result.plan)
+    names = target_names(plan)
     kind, slash, last = name.partition("/")
     # ``RayCluster/training``, as ``diff`` and kubectl name it.
     name = last if slash and kind[:1].isupper() and name not in names else name
-    return [name] if name in names else [full for full in names if name in full] or _of_role(result, name)
+    return [name] if name in names else [full for full in names if name in full] or _of_role(plan, stack, name)
 
 
 def workload_named(stack: "Stack", name: str) -> "Workload | None":
@@ -502,26 +499,21 @@ def workload_named(stack: "Stack", name: str) -> "Workload | None":
     return next((one for one in every_workload(stack.config) if one.role.lower() == role), None)
 
 
-def _of_role(result: "Planned", name: str) -> list[str]:
+def _of_role(plan: "Plan", stack: "Stack", name: str) -> list[str]:
     """The targets of a workload: its object, or the objects of its autoscaler if the plan has only these."""
-    assert result.plan is not None
-    assert result.stack is not None
-    workload = workload_named(result.stack, name)
+    workload = workload_named(stack, name)
     if workload is None:
         return []
-    theirs = {
-        one.name for one in result.plan.everything if one.role == workload.role or one.name == workload.deployment
-    }
+    theirs = {one.name for one in plan.everything if one.role == workload.role or one.name == workload.deployment}
     return [workload.deployment] if workload.deployment in theirs else sorted(theirs)
 
 
-def planned_target(result: "Planned", name: str) -> str:
+def planned_target(plan: "Plan", stack: "Stack", name: str) -> str:
     """The full name of a planned target; ends the run with the findings of a target without a plan."""
     from modelyard.report.part import unplanned
 
-    full = chosen_target(result, name)
-    assert result.plan is not None
-    errors = unplanned(result.plan).get(full, ())
+    full = chosen_target(plan, stack, name)
+    errors = unplanned(plan).get(full, ())
     if errors:
         codes = list(dict.fromkeys(finding.code for finding in errors))
         raise Stop(

@@ -40,10 +40,8 @@ def run(args: Namespace) -> Exit:
             f"--context is {args.context}; it must be a whole number, 0 or more",
             "give the number of lines, such as --context 3",
         )
-    result = the_plan(args, project_root(args))
-    plan = result.plan
-    assert plan is not None
-    wanted = planned_target(result, args.target) if args.target else None
+    plan, stack = the_plan(args, project_root(args))
+    wanted = planned_target(plan, stack, args.target) if args.target else None
     targets = [target for target in plan.changed if wanted in (None, target.name)]
     if args.json:
         say_json(diff_document(plan, targets))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from modelyard.plan.values import Plan
     from modelyard.preview.matrix import Column
     from modelyard.report.style import Style
+    from modelyard.stack import Stack
 
 
 MANY = 50
@@ -245,7 +246,7 @@ def _column(
     if result.plan is None or result.stack is None:
         return None, result.findings, requests_text(result), {}
     made = column(result.plan, result.stack.config.kubernetes_version, key)
-    return made, (), requests_text(result), {name: matching_targets(result, name) for name in names}
+    return made, (), requests_text(result), {name: matching_targets(result.plan, result.stack, name) for name in names}
 
 
 def _one(what: What, file: Path) -> Fresh[Shown]:
@@ -287,14 +288,13 @@ def _text(what: What, file: Path, result: "Planned", requests: str) -> Shown:
     from modelyard.report.terminal import plan_text
     from modelyard.stack.project import stack_of
 
-    args = what.args
-    plan = result.plan
-    if plan is None:
+    args, plan, stack = what.args, result.plan, result.stack
+    if plan is None or stack is None:
         shown = result.findings if args.notes else loud(result.findings)
         name = stack_of(file.name)
         why = (*findings_text(shown, what.errors), f"error: {name} cannot be planned", "")
         return Shown(errors=requests + "\n".join(why))
-    only = _only(result, args.target)
+    only = _only(plan, stack, args.target)
     _save(what.root, plan, args)
     lines = plan_text(plan, what.output, advice=args.notes, only=only, saved=args.out or "")
     return Shown(
@@ -307,10 +307,10 @@ def _json(what: What, result: "Planned", requests: str) -> Shown:
     from modelyard.report.json import findings_document, json_text
     from modelyard.report.part import part_of
 
-    plan, end = result.plan, "" if what.several else "\n"
-    if plan is None:
+    plan, stack, end = result.plan, result.stack, "" if what.several else "\n"
+    if plan is None or stack is None:
         return Shown(text=json_text(findings_document(result.findings)) + end, errors=requests)
-    only = _only(result, what.args.target)
+    only = _only(plan, stack, what.args.target)
     _save(what.root, plan, what.args)
     document = plan_to_json(plan if only is None else part_of(plan, only))
     return Shown(
@@ -322,9 +322,9 @@ def _json(what: What, result: "Planned", requests: str) -> Shown:
     )
 
 
-def _only(result: "Planned", names: list[str]) -> frozenset[str] | None:
+def _only(plan: "Plan", stack: "Stack", names: list[str]) -> frozenset[str] | None:
     """The targets to show; None for all."""
-    return frozenset(chosen_target(result, name) for name in names) if names else None
+    return frozenset(chosen_target(plan, stack, name) for name in names) if names else None
 
 
 def _changes(plan: "Plan", only: frozenset[str] | None) -> bool:

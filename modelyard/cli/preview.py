@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from modelyard.files import folder_in_repository
 from modelyard.hiding import hidden_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from modelyard.preview.revisions import Range
     from modelyard.preview.stacks import Job
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 FORMATS = ("text", "markdown", "html", "json")
+Outputs = Sequence[tuple[str, Path | None]]
+"""The formats to write, each with its file; without one, it goes to standard output."""
 _BY_ENDING = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".json": "json"}
 
 
@@ -126,7 +129,7 @@ class Shown(NamedTuple):
     code: int
 
 
-def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None]]", host: "CodeHost | None") -> Shown:
+def _shown(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None") -> Shown:
     """What a run shows: from the cache, or else computed and stored."""
     from modelyard.preview.project import files_named, range_of
     from modelyard.preview.project_files import stack_files
@@ -152,21 +155,14 @@ def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None
         return shown
 
 
-def _cache(
-    root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None]]", host: "CodeHost | None"
-) -> Cache | None:
+def _cache(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None") -> Cache | None:
     forms = [(form, path is None) for form, path in wanted]
     options = [args.policies, args.report_url, args.limit, args.detailed_exitcode, forms, host]
     return cache_for(root, "preview", {"options": options, "style": style_for(args, sys.stdout)})
 
 
 def _computed(
-    root: Path,
-    args: Namespace,
-    wanted: "Sequence[tuple[str, Path | None]]",
-    host: "CodeHost | None",
-    on: Executor,
-    span: "Range",
+    root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None", on: Executor, span: "Range"
 ) -> tuple[Shown, bool]:
     """What a run shows, and whether another run would show and print the same."""
     from modelyard.preview.project import preview
@@ -192,14 +188,13 @@ def _noted(work: "Callable[[Job], StackDiff | None]", job: "Job") -> "tuple[Stac
     return work(job), repeatable()
 
 
-def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
-    """The formats to write, each with its file."""
+def _wanted(args: Namespace) -> Outputs:
     form = chosen_format(args)
     if not args.out:
         return [(form or "text", None)]
     from modelyard.cli.outputs import with_formats
 
-    return [*with_formats(args.out, _BY_ENDING, form, form)]
+    return with_formats(args.out, _BY_ENDING, form, form)
 
 
 def _check_comment(args: Namespace) -> None:

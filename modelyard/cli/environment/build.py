@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from modelyard.cli.common import chosen_stack, json_option, project_root, reached, say_json, say_wrapped, stack_argument
 from modelyard.cli.environment import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import not_taken
+from modelyard.cli.submitting import Patience, not_taken
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -107,7 +107,6 @@ def _created(client: "Client", made: "Submission", before: "State", *, dry: bool
 
 def _end(client: "Client", key: "ObjectKey") -> str:
     """How the build ended. While it runs, reports each reason why its pod cannot start, once."""
-    from modelyard.cli.submitting import Patience
     from modelyard.cluster.present import build_state
 
     patience = Patience(client, key)

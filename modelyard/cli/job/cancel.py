@@ -12,6 +12,7 @@ from modelyard.cli.common import json_option, note, reached, say, say_json
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import run_options, runs_in, the_run
 from modelyard.cli.streams import style_for
+from modelyard.cli.submitting import need_user
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def run(args: Namespace) -> Exit:
 
 def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     """The current run and what it holds."""
-    from modelyard.cli.submitting import need_user
     from modelyard.cluster.lists import workloads_in
     from modelyard.runs.pool.owners import stake
 

@@ -10,6 +10,7 @@ from modelyard.cli.common import json_option, note, say, say_json
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import in_order, runs_in, stack_option
 from modelyard.cli.streams import style_for
+from modelyard.cli.submitting import need_user
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -25,7 +26,6 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the table."""
-    from modelyard.cli.submitting import need_user
     from modelyard.report.runs import runs_document, runs_text
     from modelyard.stack.names import instead
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from modelyard.cli.common import chosen_stack, project_root, reached, say, say_json
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import Patience, user_label
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -164,7 +165,6 @@ def checked_job(
     root: Path, stack: "Stack", name: str, place: "Place", chosen: "Chosen", parameters: Mapping[str, str], shown: str
 ) -> "JobSubmission":
     """The Job of a notebook with its findings; ends the run if errors are among them."""
-    from modelyard.cli.submitting import user_label
     from modelyard.plan.notebook import notebook_job
     from modelyard.plan.project import library_of
 
@@ -229,7 +229,6 @@ def _create(client: "Client", made: Submission, *, dry: bool) -> "Created":
 
 def _end(client: "Client", made: Submission, uid: str) -> str:
     """Waits for the job and returns how it ended."""
-    from modelyard.cli.submitting import Patience
     from modelyard.cluster.live import read
 
     key = made.key
