@@ -25,7 +25,7 @@ from modelyard.cli.common import (
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judged, judging
-from modelyard.cli.question import agreed
+from modelyard.cli.question import need_yes
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for, to_nowhere
 from modelyard.report.style import safe
@@ -95,8 +95,10 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
         show(_text(args, plan, sys.stdout))
     if plan.blocked:
         raise Stop(Exit.FINDINGS, "the plan has errors; nothing was changed", "", plan.findings if args.json else ())
-    if approved is None and not _agreed(args, plan):
-        raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
+    if approved is None and plan.acts and not args.yes:
+        # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
+        seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
+        need_yes(f"{seen}Apply to {safe(plan.stack)}? ")
     return plan
 
 
@@ -122,16 +124,6 @@ def _same(approved: "Plan", now: "Plan") -> None:
         )
 
 
-def _agreed(args: Namespace, plan: "Plan") -> bool:
-    if args.yes or not plan.acts:
-        return True
-    if not sys.stdin.isatty():
-        return False
-    # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
-    seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
-    return agreed(f"{seen}Apply to {safe(plan.stack)}? ")
-
-
 def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
     from modelyard.report.terminal import plan_text
 
@@ -147,7 +139,6 @@ def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
     ]
 
 
-# Writes to a stream whose reader may be gone.
 def show(lines: Iterable[str]) -> None:
     """Prints everything that an apply is about to do, before it does anything.
 

@@ -5,7 +5,6 @@ ended; if that takes longer than ten minutes, destroy fails, and you can run it 
 since stay as they are; modelyard ledger --live shows them.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
@@ -23,7 +22,7 @@ from modelyard.cli.common import (
     stack_name,
 )
 from modelyard.cli.exit import Exit, Stop, ended_by
-from modelyard.cli.question import agreed
+from modelyard.cli.question import agreed, need_yes
 from modelyard.cli.signals import ended_by_signal
 
 if TYPE_CHECKING:
@@ -51,8 +50,9 @@ def run(args: Namespace) -> Exit:
         need_engine()
         stack = read_stack(root, name, path)
         need_context(stack)
-        if not args.yes and not _agreed(name):
-            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
+        if not args.yes:
+            _warn(name)
+            need_yes()
         contexts, lost, total = _look(root, stack)
         if lost and not args.yes and not agreed("The runs that are deleted with their namespace are lost.\n"):
             raise Stop(Exit.USAGE, "nothing was changed", "wait until the runs end, or answer yes")
@@ -246,11 +246,10 @@ def report_old_pods(stack: "Stack", applied: "AppliedStack") -> None:
         )
 
 
-def _agreed(name: str) -> bool:
+def _warn(name: str) -> None:
     note(
         f"Destroying {name} deletes what it created and restores what it patched: every field returns to its earlier "
         "value and owners, or is removed. Later changes by others stay: see modelyard ledger. A destroy does not wait "
         "for running jobs. Pods whose template changes are replaced at once; most RayClusters, and StatefulSets with "
         "OnDelete, keep their running pods until you delete them."
     )
-    return sys.stdin.isatty() and agreed()

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -58,10 +57,9 @@ def migrate(args: Namespace) -> Exit:
     if not (found.written or found.removed):
         return Exit.FINE
     if not args.yes:
-        from modelyard.cli.question import agreed
+        from modelyard.cli.question import need_yes
 
-        if not sys.stdin.isatty() or not agreed():
-            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
+        need_yes()
     _carry_out(root, found)
     say(["Migrated. Every plan is the same as before; to see the plans, run: modelyard plan --all"])
     if (root / "modelyard" / "__init__.py").is_file():

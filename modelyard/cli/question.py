@@ -7,11 +7,18 @@ import sys
 from collections.abc import Sequence
 
 from modelyard.cli.common import note
+from modelyard.cli.exit import Exit, Stop
 
 
 def agreed(question: str = "") -> bool:
     """Whether the answer is yes; any other answer, or none, is no."""
     return _answer(f"{question}Type yes to continue: ").strip() == "yes"
+
+
+def need_yes(question: str = "", nothing: str = "nothing was changed") -> None:
+    """Ends the run unless someone at a terminal agrees; ``nothing`` says what was not done."""
+    if not (sys.stdin.isatty() and agreed(question)):
+        raise Stop(Exit.USAGE, nothing, "answer yes, or give --yes in scripts")
 
 
 def choice(question: str, options: Sequence[str]) -> int | None:

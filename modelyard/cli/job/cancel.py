@@ -32,14 +32,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Asks and deletes."""
+    from modelyard.cli.question import need_yes
     from modelyard.cli.signals import ended_by_signal
-    from modelyard.report.runs import cancelled_document, cancelled_text
+    from modelyard.report.runs import cancelled_document, cancelled_text, cancelling_text
 
     client, one, has = _now(args)
     with ended_by_signal("nothing was cancelled"):
         if not (one.over or args.yes):
-            if not _agreed(one, has):
-                raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes in scripts")
+            note(f"{cancelling_text(one, has)} Its logs, and results not saved elsewhere, are lost.")
+            need_yes(nothing="nothing was cancelled")
             # The run may have got its GPUs meanwhile, or ended.
             client, one, has = _now(args)
     if not one.over:
@@ -72,14 +73,6 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
         # If you may not read Workloads, the run's own objects have to do.
         workloads, _ = workloads_in(found.client, {one.namespace} if one.count("queued") else ())
     return found.client, one, stake(one, workloads)
-
-
-def _agreed(run: "Run", has: "Stake") -> bool:
-    from modelyard.cli.question import agreed
-    from modelyard.report.runs import cancelling_text
-
-    note(f"{cancelling_text(run, has)} Its logs, and results not saved elsewhere, are lost.")
-    return sys.stdin.isatty() and agreed()
 
 
 def _delete(client: "Client", run: "Run") -> None:

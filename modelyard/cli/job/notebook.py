@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from modelyard.cli.common import chosen_stack, project_root, reached, say, say_json
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import Patience, user_label
+from modelyard.cli.submitting import Patience, nodes_for, user_label
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -197,19 +197,12 @@ def need_room(client: "Client", root: Path, stack: "Stack", chosen: "Chosen", wh
         who: what is submitted, for findings.
         shown: what is submitted, as the command line names it.
     """
-    from modelyard.cluster import load_recorded
-    from modelyard.cluster.lists import nodes_with
     from modelyard.plan.notebook import check_notebook_room
     from modelyard.runs.notebooks import labels_of
 
-    live = nodes_with(client, labels_of(chosen))
-    if live is None:
-        state, _ = load_recorded(root, stack.name)
-        nodes = state.nodes if state is not None else ()
-    else:
-        nodes = live
+    nodes, live = nodes_for(client, root, stack, labels_of(chosen))
     note = f"; live nodes are not readable, so recorded ones were used: modelyard record {stack.name}"
-    if errors := check_notebook_room(stack, who, chosen, nodes, date.today(), note if live is None else ""):
+    if errors := check_notebook_room(stack, who, chosen, nodes, date.today(), "" if live else note):
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", errors)
 
 
