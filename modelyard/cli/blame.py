@@ -105,7 +105,7 @@ def _named(
     from modelyard.kube import merge
     from modelyard.kube.scheduling.pods import RAY_CLUSTERS
     from modelyard.plan.trace import distinct_ends, fields_of, find_fields, own_fields
-    from modelyard.stack.words import few
+    from modelyard.stack.words import did_you_mean, few
 
     if " " in text and (shown := _in_plan(text, target)):
         return shown
@@ -123,7 +123,9 @@ def _named(
         paths = tuple(dict.fromkeys(merge.Path(part) for part in ends if part[-len(wanted) :] == wanted))
     if not paths:
         alike = dict.fromkeys(str(merge.Path(leaf[-len(wanted) :])) for leaf in leaves)
-        raise Stop(Exit.USAGE, *_no_field(text, target.name, (*alike, *map(str, leaves))))
+        near = did_you_mean(text, (*alike, *map(str, leaves)), 3, 0.5)
+        remedy = near or "name a parent, such as spec, to list the fields below it"
+        raise Stop(Exit.USAGE, f"{target.name} has no field {text!r}", remedy)
     if len(paths) > 1:
         joint = "\n"
         raise Stop(
@@ -167,10 +169,3 @@ def _with_quotes(text: str, leaves: "Sequence[merge.Path]") -> str:
     if name.partition("/")[0] in known:
         return ""  # The slash stands for a dot.
     return f"""quote the name: '{text.removesuffix(name).rstrip(".")}["{name}"]'"""
-
-
-def _no_field(field: str, target: str, fields: Sequence[str]) -> tuple[str, str]:
-    from modelyard.stack.words import did_you_mean
-
-    remedy = did_you_mean(field, fields, 3, 0.5) or "name a parent, such as spec, to list the fields below it"
-    return f"{target} has no field {field!r}", remedy

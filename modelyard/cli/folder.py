@@ -152,7 +152,8 @@ def _delete_stale(base: Path, one: _Folder, present: frozenset[PurePosixPath]) -
             if content is None:
                 continue
             if _digest(content) in digests:
-                _unlink(base, place)
+                with _opened(base, place.parent) as at:
+                    os.unlink(place.name, dir_fd=at)
                 continue
         except (OSError, Stop):
             pass
@@ -248,8 +249,3 @@ def _write_both(base: Path, one: _Folder, staged: dict[PurePosixPath, PurePosixP
 def _move(base: Path, stage: PurePosixPath, place: PurePosixPath) -> None:
     with _opened(base, place.parent) as at:
         os.rename(stage.name, place.name, src_dir_fd=at, dst_dir_fd=at)
-
-
-def _unlink(base: Path, place: PurePosixPath) -> None:
-    with _opened(base, place.parent) as at:
-        os.unlink(place.name, dir_fd=at)

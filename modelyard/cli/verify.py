@@ -121,7 +121,7 @@ def run(args: Namespace) -> Exit:
         server = _server(args)
 
         def look(stacks: Sequence[str]) -> "Checks":
-            queries = _answers(server, args.query)
+            queries = [] if server is None else [_answer(server, query) for query in args.query]
             return {name: (*_checks(root, name, files[name]), *queries) for name in stacks}
 
         found = wait(
@@ -175,10 +175,6 @@ def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
     if planned.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(planned.findings))
     return tuple(checks_of(planned.plan, pods))
-
-
-def _answers(server: "Server | None", queries: Sequence[str]) -> "tuple[Check, ...]":
-    return tuple(_answer(server, query) for query in queries) if server is not None else ()
 
 
 def _answer(server: "Server", query: str) -> "Check":
