@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING, TextIO
 
 from modelyard.cli.common import (
     drain_is_off,
-    json_option,
     need_context,
     need_engine,
     plan_one,
     project_root,
     requests_text,
     saved_plan,
-    say,
-    stack_argument,
     stack_file,
     stack_name,
-    verbose_option,
     with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judged, judging
+from modelyard.cli.options import json_option, stack_argument, verbose_option
+from modelyard.cli.printing import say
 from modelyard.cli.question import need_yes
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for, to_nowhere

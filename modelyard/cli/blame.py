@@ -7,18 +7,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    json_option,
-    planned_target,
-    project_root,
-    say,
-    say_json,
-    stack_options,
-    the_plan,
-    workload_named,
-)
+from modelyard.cli.common import project_root, the_plan
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_options
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
+from modelyard.cli.targets import planned_target, workload_named
 
 if TYPE_CHECKING:
     from modelyard.kube import merge

@@ -13,21 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
-from modelyard.cli.common import (
-    chosen_files,
-    chosen_format,
-    exit_code,
-    json_option,
-    plan_one,
-    project_root,
-    prometheus,
-    renamed_option,
-    requests_text,
-    stack_options,
-)
-from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.common import chosen_files, plan_one, project_root, prometheus, requests_text
+from modelyard.cli.exit import Exit, Stop, ended_by, exit_code
 from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.options import chosen_format, json_option, renamed_option, stack_options
 from modelyard.cli.streams import style_for
 from modelyard.files import folder_in_repository
 from modelyard.findings import Finding, Severity, loud, ordered

@@ -1,18 +1,17 @@
-"""Shared by several verbs: find the project and its stacks, plan them, and print."""
+"""Shared by several verbs: find the project and its stacks, and plan them."""
 
 import os
 import sys
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from modelyard.cli.exit import Exit, Stop, ended_by
-from modelyard.cli.streams import columns, style_for
+from modelyard.cli.options import STACK
 from modelyard.findings import Finding, loud
-from modelyard.report.style import hanging
 
 if TYPE_CHECKING:
     # A verb that only shows its help, or completes a word, plans nothing.
@@ -21,98 +20,9 @@ if TYPE_CHECKING:
     from modelyard.plan.values import Plan
     from modelyard.probes.prometheus import Server
     from modelyard.stack import Stack
-    from modelyard.workloads import Workload
 
-STACK = "MODELYARD_STACK"
-"""Environment variable that names the stack where the command line names none."""
-DEFAULT_STACK = f"default: ${STACK}, or the project's only stack"
 _MOST_LABELS = 8
 """Labels, or values of one, that a suggestion lists."""
-
-
-def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
-    """Adds the options that choose stacks and their starting state."""
-    if many:
-        stacks_argument(parser)
-    else:
-        stack_argument(parser)
-    parser.add_argument(
-        "--live", action="store_true", help="use the cluster of the stack's context, not the recorded platform"
-    )
-    verbose_option(parser)
-
-
-def stacks_argument(parser: ArgumentParser) -> None:
-    """Adds the arguments that choose one or more stacks."""
-    parser.add_argument("stacks", nargs="*", metavar="STACK", help=f"names of stacks, such as dev; {DEFAULT_STACK}")
-    parser.add_argument("--all", action="store_true", help="every stack of the project")
-    change_and_label_options(parser)
-    parser.add_argument(
-        "--shard",
-        type=_shard,
-        metavar="I/N",
-        help="only part I of N equal parts of these stacks, to split the work among N machines",
-    )
-
-
-def change_and_label_options(parser: ArgumentParser) -> None:
-    """Adds the options that choose among all stacks of a project."""
-    parser.add_argument(
-        "--changed-since",
-        metavar="REF",
-        help="the stacks that depend on a file that has changed since the last commit in common with this branch, tag "
-        "or commit",
-    )
-    parser.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        type=_label,
-        metavar="KEY=VALUE",
-        help="the stacks with this label in modelyard:labels (repeatable; a stack must have all of them)",
-    )
-
-
-def stack_argument(parser: ArgumentParser) -> None:
-    """Adds the argument that names a stack."""
-    parser.add_argument("stack", nargs="?", metavar="STACK", help=f"name of a stack, such as dev; {DEFAULT_STACK}")
-
-
-def verbose_option(parser: ArgumentParser) -> None:
-    """Adds the option that shows what reading a cluster took."""
-    parser.add_argument(
-        "--verbose", action="store_true", help="report on standard error how many requests were sent to the cluster"
-    )
-
-
-def whole_number(text: str) -> int:
-    """A whole number of the command line."""
-    try:
-        return int(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text[:20]!r} is not a whole number") from None
-
-
-def renamed_option(parser: ArgumentParser, name: str, before: str, **settings: Any) -> None:
-    """Adds an option, which its earlier name still sets; the help shows the new one only."""
-    action = parser.add_argument(name, **settings)
-    parser.add_argument(before, **{**settings, "dest": action.dest, "help": SUPPRESS})
-
-
-def json_option(parser: ArgumentParser) -> None:
-    """Adds the option for machine-readable output."""
-    parser.add_argument("--json", action="store_true", help="print JSON (its schema: modelyard schema)")
-
-
-def chosen_format(args: Namespace) -> str | None:
-    """The format to write, None if no option names one; ``--json`` is short for ``--format json``.
-
-    Raises:
-        Stop: the options name two formats.
-    """
-    if args.json and args.format not in (None, "json"):
-        raise Stop(Exit.USAGE, f"both --json and --format {args.format} were given", "give one of them")
-    return "json" if args.json else args.format
 
 
 def project_root(args: Namespace) -> Path:
@@ -258,20 +168,6 @@ def near_label(key: str, value: str, labels: Collection[Mapping[str, str]]) -> s
     known = values or [f"{name}={found}" for name, found in every]
     are = f"{noun}s{of} are {few(known, _MOST_LABELS)}" if len(known) > 1 else f"only {noun}{of} is {known[0]}"
     return f"{close} The {are}" if close else f"the {are}"
-
-
-def _shard(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise ArgumentTypeError(f"{text!r} is not a part such as 1/4")
-    return int(part), int(parts)
-
-
-def _label(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise ArgumentTypeError(f"{text!r} is not a label such as region=eu")
-    return key, value
 
 
 def stack_name(root: Path, named: str | None) -> str:
@@ -461,105 +357,3 @@ def the_plan(args: Namespace, root: Path) -> "tuple[Plan, Stack]":
     if result.plan is None or result.stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(result.findings))
     return result.plan, result.stack
-
-
-def chosen_target(plan: "Plan", stack: "Stack", name: str) -> str:
-    """The full name of a target, from a full name, a unique part of one, or a workload (``rayWorker``).
-
-    Also accepts a target that could not be planned.
-    """
-    from modelyard.report.part import target_names
-
-    matches = matching_targets(plan, stack, name)
-    if len(matches) == 1:
-        return matches[0]
-    raise Stop(
-        Exit.USAGE,
-        f"{name!r} matches {'several targets' if matches else 'no target'} of {plan.stack}",
-        "targets: " + (", ".join(matches or target_names(plan)) or "none"),
-    )
-
-
-def matching_targets(plan: "Plan", stack: "Stack", name: str) -> list[str]:
-    """The full names of the targets that a full name, a part of one, or a workload stands for."""
-    from modelyard.report.part import target_names
-
-    names = target_names(plan)
-    kind, slash, last = name.partition("/")
-    # ``RayCluster/training``, as ``diff`` and kubectl name it.
-    name = last if slash and kind[:1].isupper() and name not in names else name
-    return [name] if name in names else [full for full in names if name in full] or _of_role(plan, stack, name)
-
-
-def workload_named(stack: "Stack", name: str) -> "Workload | None":
-    """The workload that a user calls ``rayWorker``, also written ``ray-worker``; None if there is none."""
-    from modelyard.workloads import every_workload
-
-    role = name.replace("-", "").lower()
-    return next((one for one in every_workload(stack.config) if one.role.lower() == role), None)
-
-
-def _of_role(plan: "Plan", stack: "Stack", name: str) -> list[str]:
-    """The targets of a workload: its object, or the objects of its autoscaler if the plan has only these."""
-    workload = workload_named(stack, name)
-    if workload is None:
-        return []
-    theirs = {one.name for one in plan.everything if one.role == workload.role or one.name == workload.deployment}
-    return [workload.deployment] if workload.deployment in theirs else sorted(theirs)
-
-
-def planned_target(plan: "Plan", stack: "Stack", name: str) -> str:
-    """The full name of a planned target; ends the run with the findings of a target without a plan."""
-    from modelyard.report.part import unplanned
-
-    full = chosen_target(plan, stack, name)
-    errors = unplanned(plan).get(full, ())
-    if errors:
-        codes = list(dict.fromkeys(finding.code for finding in errors))
-        raise Stop(
-            Exit.FINDINGS,
-            f"{full} cannot be planned: it has {', '.join(codes)}",
-            f"modelyard explain {codes[0]} explains it",
-            errors,
-        )
-    return full
-
-
-def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
-    """Prints the errors that stop an apply to standard error, for verbs that print something else."""
-    say_findings([finding for finding in findings if finding.blocks], args)
-
-
-def say_findings(findings: Sequence[Finding], args: Namespace) -> None:
-    """Prints findings to standard error."""
-    if findings:
-        from modelyard.report.finding import findings_text
-
-        sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
-
-
-def exit_code(findings: Iterable[Finding]) -> Exit:
-    """The exit code of a run with these findings, if it got to its result."""
-    return Exit.FINDINGS if any(finding.blocks for finding in findings) else Exit.FINE
-
-
-def say(lines: Iterable[str]) -> None:
-    """Prints lines to standard output in one write."""
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-
-
-def say_json(document: object, *, applied: bool = False) -> None:
-    """Prints a document as JSON to standard output; ``applied`` as for ``json_text``."""
-    from modelyard.report.json import json_text
-
-    say([json_text(document, applied=applied)])
-
-
-def say_wrapped(lines: Iterable[str]) -> None:
-    """Prints lines to standard output, those that are too wide for it on more than one."""
-    say(part for line in lines for part in hanging(line, 2, columns(sys.stdout)))
-
-
-def note(text: str, indent: int = 0) -> None:
-    """Prints a sentence to standard error, on as many lines as its width needs; all but the first are indented."""
-    sys.stderr.write("".join(f"{line}\n" for line in hanging(text, indent, columns(sys.stderr))))

@@ -10,18 +10,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from modelyard.cli.common import (
-    json_option,
-    need_context,
-    need_engine,
-    note,
-    project_root,
-    read_stack,
-    stack_argument,
-    stack_file,
-    stack_name,
-)
+from modelyard.cli.common import need_context, need_engine, project_root, read_stack, stack_file, stack_name
 from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import note
 from modelyard.cli.question import agreed, need_yes
 from modelyard.cli.signals import ended_by_signal
 

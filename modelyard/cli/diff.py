@@ -3,21 +3,12 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.common import (
-    exit_code,
-    json_option,
-    planned_target,
-    project_root,
-    say,
-    say_errors,
-    say_json,
-    say_wrapped,
-    stack_options,
-    the_plan,
-    whole_number,
-)
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.common import project_root, the_plan
+from modelyard.cli.exit import Exit, Stop, exit_code
+from modelyard.cli.options import json_option, stack_options, whole_number
+from modelyard.cli.printing import say, say_errors, say_json, say_wrapped
 from modelyard.cli.streams import style_for
+from modelyard.cli.targets import planned_target
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -11,8 +11,9 @@ from importlib.metadata import PackageNotFoundError, distributions, requires, ve
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from modelyard.cli.common import json_option, say, say_json, stacks_argument
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stacks_argument
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.progress import followed
 from modelyard.cli.streams import style_for
 from modelyard.kube.kinds import OPERATORS, RAY, SPARK

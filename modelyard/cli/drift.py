@@ -11,19 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    chosen_files,
-    every_stack,
-    json_option,
-    need_engine,
-    project_root,
-    read_stack,
-    say,
-    say_json,
-    stacks_argument,
-)
+from modelyard.cli.common import chosen_files, every_stack, need_engine, project_root, read_stack
 from modelyard.cli.exit import Exit
 from modelyard.cli.fleet import each, executor, executor_options, is_local
+from modelyard.cli.options import json_option, stacks_argument
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 

@@ -59,3 +59,8 @@ def ended_by(code: Exit, *failures: type[Failure]) -> Iterator[None]:
         yield
     except failures as error:
         raise Stop(code, error.summary, error.remedy) from error
+
+
+def exit_code(findings: Iterable[Finding]) -> Exit:
+    """The exit code of a run with these findings, if it got to its result."""
+    return Exit.FINDINGS if any(finding.blocks for finding in findings) else Exit.FINE

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, say, say_json
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judging
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import note, reached
+from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.outputs import Undo, create, missing_folders
+from modelyard.cli.printing import note
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
 

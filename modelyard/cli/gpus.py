@@ -12,18 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    DEFAULT_STACK,
-    chosen_stack,
-    json_option,
-    project_root,
-    prometheus,
-    reached,
-    say,
-    say_json,
-    say_wrapped,
-)
+from modelyard.cli.common import chosen_stack, project_root, prometheus, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import DEFAULT_STACK, json_option
+from modelyard.cli.printing import say, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 from modelyard.names import HARDWARE_FILE
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import say, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.outputs import all_or_none, create
+from modelyard.cli.printing import say, say_wrapped
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:

@@ -6,18 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    asked_text,
-    chosen_files,
-    json_option,
-    project_root,
-    reached,
-    read_stack,
-    say,
-    say_json,
-    stack_options,
-)
+from modelyard.cli.common import asked_text, chosen_files, project_root, reached, read_stack
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_options
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.progress import beside, followed
 from modelyard.cli.streams import style_for
 

@@ -10,8 +10,9 @@ from shutil import rmtree
 from typing import NamedTuple
 
 import modelyard
-from modelyard.cli.common import project_root, say, say_wrapped
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import say, say_wrapped
 from modelyard.report.style import safe
 
 _PROGRAMS = {"stacks/__main__.py": "program.txt", "policies/__main__.py": "policy-program.txt"}

@@ -5,8 +5,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, project_root, say, say_findings, say_json, say_wrapped
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_findings, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 from modelyard.names import PATCHES_FOLDER
 

@@ -10,23 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
-from modelyard.cli.common import (
-    chosen_files,
-    chosen_target,
-    json_option,
-    matching_targets,
-    plan_one,
-    project_root,
-    requests_text,
-    say,
-    say_json,
-    stack_options,
-    with_jobs,
-)
+from modelyard.cli.common import chosen_files, plan_one, project_root, requests_text, with_jobs
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import Executor, each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.options import json_option, stack_options
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import stop_text, style_for
+from modelyard.cli.targets import chosen_target, matching_targets
 from modelyard.findings import loud
 
 if TYPE_CHECKING:

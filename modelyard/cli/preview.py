@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
-from modelyard.cli.common import chosen_format, note, project_root, renamed_option, whole_number
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
+from modelyard.cli.options import chosen_format, renamed_option, whole_number
+from modelyard.cli.printing import note
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 from modelyard.files import folder_in_repository

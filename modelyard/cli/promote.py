@@ -12,8 +12,10 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cli.common import json_option, project_root, read_stack, say, say_json, stack_files
+from modelyard.cli.common import project_root, read_stack, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 from modelyard.hiding import hidden, hidden_lines
 

@@ -6,8 +6,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from modelyard.cli.common import note
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import note
 
 
 def agreed(question: str = "") -> bool:

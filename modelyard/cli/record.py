@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_files, project_root, reached, say, stacks_argument
+from modelyard.cli.common import chosen_files, project_root, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import stacks_argument
+from modelyard.cli.printing import say
 from modelyard.cli.progress import beside, followed
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe

@@ -13,22 +13,12 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.common import (
-    chosen_files,
-    json_option,
-    note,
-    plan_one,
-    project_root,
-    renamed_option,
-    requests_text,
-    say,
-    say_findings,
-    say_json,
-    stack_options,
-)
+from modelyard.cli.common import chosen_files, plan_one, project_root, requests_text
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import each
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.options import json_option, renamed_option, stack_options
+from modelyard.cli.printing import note, say, say_findings, say_json
 from modelyard.findings import Finding, loud
 from modelyard.report.style import safe
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from modelyard.cli.common import say_json, say_wrapped
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import say_json, say_wrapped
 from modelyard.cli.progress import counted
 from modelyard.cli.signals import on_signal, signal_stop
 from modelyard.engine.automation import Outcome

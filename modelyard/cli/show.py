@@ -4,18 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.common import (
-    DEFAULT_STACK,
-    chosen_stack,
-    json_option,
-    near_stack,
-    project_root,
-    saved_plan,
-    say,
-    say_json,
-    stack_name,
-)
+from modelyard.cli.common import chosen_stack, near_stack, project_root, saved_plan, stack_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import DEFAULT_STACK, json_option
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 
 

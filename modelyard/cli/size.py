@@ -6,17 +6,10 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    chosen_stack,
-    json_option,
-    project_root,
-    say,
-    say_errors,
-    say_json,
-    stack_and_name,
-    stack_argument,
-)
+from modelyard.cli.common import chosen_stack, project_root, stack_and_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json
 from modelyard.cli.streams import style_for
 from modelyard.report.style import wrapped
 

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import note, say, say_errors, say_findings, say_json
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import note, say, say_errors, say_findings, say_json
 
 if TYPE_CHECKING:
     from lightkube import Client

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from modelyard.cli.common import json_option, project_root, say, say_json, say_wrapped
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_json, say_wrapped
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 

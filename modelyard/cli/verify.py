@@ -12,17 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import (
-    chosen_files,
-    json_option,
-    note,
-    project_root,
-    prometheus,
-    say,
-    say_json,
-    stacks_argument,
-)
+from modelyard.cli.common import chosen_files, project_root, prometheus
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stacks_argument
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 from modelyard.stack import durations

@@ -14,16 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    change_and_label_options,
-    chosen_format,
-    matching,
-    near_label,
-    near_stack,
-    project_root,
-    stack_files,
-)
+from modelyard.cli.common import matching, near_label, near_stack, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.options import change_and_label_options, chosen_format
 from modelyard.cli.streams import style_for
 from modelyard.cli.verify import gate_options
 from modelyard.hiding import hidden_text

@@ -7,9 +7,11 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, reached, say_json, say_wrapped, stack_argument
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.environment import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say_json, say_wrapped
 from modelyard.cli.submitting import Patience, not_taken
 
 if TYPE_CHECKING:

@@ -5,18 +5,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    chosen_stack,
-    json_option,
-    project_root,
-    reached,
-    say,
-    say_errors,
-    say_json,
-    say_wrapped,
-    stack_argument,
-)
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:

@@ -7,9 +7,11 @@ Nothing is installed, and pip selects only wheels.
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say_json, say_wrapped, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.environment import chosen_environment
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say_json, say_wrapped
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -3,9 +3,11 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, say_json, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.environment import chosen_environment
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json
 from modelyard.cli.streams import style_for
 
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.common import chosen_stack, project_root, reached, stack_argument
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import stack_argument
 from modelyard.cli.parser import Verb, add_subverbs, run_subverb
 from modelyard.report.style import safe
 

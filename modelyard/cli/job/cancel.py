@@ -8,9 +8,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, note, reached, say, say_json
+from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import run_options, runs_in, the_run
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import need_user
 from modelyard.report.style import safe

@@ -8,8 +8,10 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_json, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:

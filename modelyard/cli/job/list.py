@@ -6,9 +6,10 @@ A cancelled run is listed until its pods have stopped. --all also shows finished
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.common import json_option, note, say, say_json
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import in_order, runs_in, stack_option
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import need_user
 

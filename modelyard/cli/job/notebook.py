@@ -7,8 +7,9 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from modelyard.cli.common import chosen_stack, project_root, reached, say, say_json
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.submitting import Patience, nodes_for, user_label
 
 if TYPE_CHECKING:

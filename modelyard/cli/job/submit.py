@@ -11,19 +11,12 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    chosen_stack,
-    json_option,
-    project_root,
-    reached,
-    say,
-    say_errors,
-    say_json,
-    stack_argument,
-)
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import notebook as job_notebook
 from modelyard.cli.job import resource_client
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import need_job, not_taken, report_unplaced, user_label
 

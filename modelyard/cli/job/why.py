@@ -4,9 +4,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, note, reached, say, say_json
+from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit
 from modelyard.cli.job import PART, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:

@@ -4,17 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
 
-from modelyard.cli.common import (
-    chosen_stack,
-    json_option,
-    project_root,
-    say,
-    say_json,
-    say_wrapped,
-    stack_and_name,
-    stack_argument,
-)
+from modelyard.cli.common import chosen_stack, project_root, stack_and_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline
 
