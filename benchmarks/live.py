@@ -7,7 +7,6 @@ the machine and on what else it does; quote the ratio too. Run it with ``make be
     python benchmarks/live.py --runs 15
 """
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -19,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from run import MODELYARD, figures, measure, median  # noqa: E402
+from run import MODELYARD, arguments, figures, measure, median  # noqa: E402
 
 from lab import Lab  # noqa: E402
 
@@ -65,10 +64,7 @@ def sixth(lab: Lab) -> None:
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=15, help="counted runs (default 15)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    args = parser.parse_args()
+    args = arguments(__doc__, runs=15).parse_args()
     with tempfile.TemporaryDirectory() as name, Lab.start(Path(name) / "lab", context="dev") as lab:
         lab.install_platform("dev")
         sixth(lab)

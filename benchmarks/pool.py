@@ -12,7 +12,6 @@ size, that no node has room for.
     python benchmarks/pool.py --json
 """
 
-import argparse
 import json
 import shutil
 import sys
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from run import COLD, MODELYARD, figures, measure  # noqa: E402
+from run import COLD, MODELYARD, arguments, figures, measure  # noqa: E402
 
 GPUS = (("A10", "NVIDIA-A10", 23028), ("A30", "NVIDIA-A30", 24576), ("A100-40GB", "NVIDIA-A100-SXM4-40GB", 40960))
 PODS = 8
@@ -153,18 +152,15 @@ def _pool(size: Size) -> list[str]:
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3, help="counted runs (default 3)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    arguments = parser.parse_args()
+    args = arguments(__doc__, runs=3).parse_args()
     rows = []
     for size in SIZES:
         with tempfile.TemporaryDirectory() as name:
             project(Path(name), size)
             for verb in VERBS:
-                runs = [measure([str(MODELYARD), "-C", name, verb, "dev"], COLD) for _ in range(arguments.runs)]
+                runs = [measure([str(MODELYARD), "-C", name, verb, "dev"], COLD) for _ in range(args.runs)]
                 rows.append({"verb": verb} | size._asdict() | figures(runs))
-    if arguments.json:
+    if args.json:
         print(json.dumps(rows, indent=2))
         return
     sizes = "".join(f"{name:>8}" for name in Size._fields)

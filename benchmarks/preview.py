@@ -13,19 +13,19 @@ their output. Run it with ``make bench``; times depend on the machine, quote the
     python benchmarks/preview.py --stacks 1000
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks")]
 
-from run import COLD, MODELYARD, figures, generate, measure, median, overlays  # noqa: E402
+from run import COLD, MODELYARD, arguments, figures, generate, measure, median, overlays  # noqa: E402
 
 EVERY = 20
 """Of so many stacks, one changes."""
@@ -40,21 +40,15 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *identity, "-C", str(folder), *words], check=True, stdout=subprocess.DEVNULL)
 
 
-def branch(folder: Path, count: int) -> int:
-    """A project of ``count`` stacks under git with a branch that changes some of them: how many."""
-    folder.mkdir()
-    generate(folder, count)
-    copytree(ROOT / "policies", folder / "policies", ignore=ignore_patterns("__pycache__"))
+def branch(folder: Path, files: Iterable[Path]) -> None:
+    """Puts a generated project under git, with a branch that changes these stack files."""
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message=one")
     git(folder, "checkout", "--quiet", "-b", "feature")
-    files = sorted((folder / "stacks").glob("Pulumi.*.yaml"))[::EVERY]
     for file in files:
-        text = file.read_text(encoding="utf-8")
-        file.write_text(text.replace("modelyard:rayHead: {cpu: ", "modelyard:rayHead: {cpu: 1"), encoding="utf-8")
+        edited(file, "modelyard:rayHead: {cpu: ", "modelyard:rayHead: {cpu: 1")
     git(folder, "commit", "--quiet", "--all", "--message=two")
-    return len(files)
 
 
 def previewed(project: Path, work: Path, runs: int) -> dict[str, float]:
@@ -69,28 +63,31 @@ def previewed(project: Path, work: Path, runs: int) -> dict[str, float]:
     }
 
 
-def edited(policy: Path, old: str, new: str) -> None:
+def edited(file: Path, old: str, new: str) -> None:
     """Replaces a text that must be there."""
-    text = policy.read_text(encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
     if old not in text:
-        sys.exit(f"{policy} has no {old!r} any more")
-    policy.write_text(text.replace(old, new, 1), encoding="utf-8")
+        sys.exit(f"{file} has no {old!r} any more")
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, runs=1)
     parser.add_argument("--kubectl", nargs="+", default=["kubectl"], help="the command that runs kubectl")
-    parser.add_argument("--runs", type=int, default=1, help="counted runs of each (default 1)")
     parser.add_argument("--stacks", type=int, default=1000, help="stacks of the project (default 1000)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         ordinary, _ = overlays(work / "overlay")
         overlay = median([measure([*args.kubectl, "kustomize", str(ordinary)]).wall for _ in range(6)][1:])
         project = work / "project"
-        changed = branch(project, args.stacks)
+        project.mkdir()
+        generate(project, args.stacks)
+        copytree(ROOT / "policies", project / "policies", ignore=ignore_patterns("__pycache__"))
+        files = sorted((project / "stacks").glob("Pulumi.*.yaml"))[::EVERY]
+        branch(project, files)
+        changed = len(files)
         policy = project / "policies" / "policy.yaml"
         cases = {"branch": previewed(project, work, args.runs)}
         edited(policy, "rules: {}", "# one more remark\nrules: {}")

@@ -12,7 +12,6 @@ Run it with ``make bench``; times depend on the machine.
     python benchmarks/preview_live.py --stacks 50
 """
 
-import argparse
 import json
 import os
 import sys
@@ -26,8 +25,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT)]
 
-from preview import git  # noqa: E402
-from run import MODELYARD, figures, generate, measure  # noqa: E402
+from preview import branch  # noqa: E402
+from run import MODELYARD, arguments, figures, generate, measure  # noqa: E402
 
 from modelyard.kube.kinds import KINDS  # noqa: E402
 
@@ -95,7 +94,7 @@ def kubeconfig(file: Path, url: str, names: list[str]) -> None:
     file.write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
-def branch(folder: Path, count: int, contexts: list[str]) -> None:
+def generated(folder: Path, count: int, contexts: list[str]) -> None:
     """A project of ``count`` stacks under git with a branch that changes all of them."""
     folder.mkdir()
     generate(folder, count)
@@ -104,14 +103,7 @@ def branch(folder: Path, count: int, contexts: list[str]) -> None:
         text = file.read_text(encoding="utf-8")
         context = contexts[number % len(contexts)]
         file.write_text(text.replace("kubernetes:context: dev", f"kubernetes:context: {context}"), encoding="utf-8")
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message=one")
-    git(folder, "checkout", "--quiet", "-b", "feature")
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        file.write_text(text.replace("modelyard:rayHead: {cpu: ", "modelyard:rayHead: {cpu: 1"), encoding="utf-8")
-    git(folder, "commit", "--quiet", "--all", "--message=two")
+    branch(folder, files)
 
 
 def previewed(project: Path, work: Path, config: Path, runs: int, *words: str) -> dict[str, float]:
@@ -129,11 +121,9 @@ def previewed(project: Path, work: Path, config: Path, runs: int, *words: str) -
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3, help="counted runs of each (default 3)")
+    parser = arguments(__doc__, runs=3)
     parser.add_argument("--stacks", type=int, default=50, help="stacks of the project (default 50)")
     parser.add_argument("--delay", type=float, default=50.0, help="milliseconds of an answer (default 50)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
     server = served(args.delay / 1000)
     url = f"http://127.0.0.1:{server.server_port}"
@@ -142,8 +132,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         kubeconfig(work / "kubeconfig", url, names)
-        branch(work / "own", args.stacks, names)
-        branch(work / "shared", args.stacks, names[:1])
+        generated(work / "own", args.stacks, names)
+        generated(work / "shared", args.stacks, names[:1])
         cases["live"] = previewed(work / "own", work, work / "kubeconfig", args.runs, "--live")
         cases["recorded"] = previewed(work / "own", work, work / "kubeconfig", args.runs)
         cases["shared"] = previewed(work / "shared", work, work / "kubeconfig", args.runs, "--live")

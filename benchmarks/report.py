@@ -10,8 +10,6 @@ headless Chromium, each time anew. Times are milliseconds from the start of the 
 import argparse
 import copy
 import json
-import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -21,9 +19,11 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from modelyard.report.html.page import html_page
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+from modelyard.report.html.page import html_page
+from tests.support.report_pages import FLAGS, chromium
+
 _MEASURE = """async () => {
   const settled = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   await settled();
@@ -73,9 +73,6 @@ def main() -> None:
     parser.add_argument("--stacks", type=int, default=1000, help="stacks that change (default 1000)")
     parser.add_argument("--rounds", type=int, default=5, help="times that the page is opened (default 5)")
     args = parser.parse_args()
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if chromium is None:
-        sys.exit("no Chromium on PATH: apt-get install chromium, or set CHROMIUM to its path")
     document = repeated(json.loads(args.preview.read_text(encoding="utf-8")), args.stacks)
     started = time.perf_counter()
     text = html_page(document, title="report")
@@ -85,7 +82,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "report.html"
         file.write_text(text, encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(_FLAGS))
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         rounds = [opened(browser, file) for _ in range(args.rounds)]
         browser.close()
     for name, times in zip(("first paint", "ready", "one search"), zip(*rounds, strict=True), strict=True):

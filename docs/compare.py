@@ -23,18 +23,10 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from generators.compared import Call, Row, compared, merged
-from generators.paths import ROOT
+from generators.paths import ROOT, project
 
 _STACKS = ("dev", "staging", "prod")
 _COPIED = ("modelyard", "patches", "stacks", "docs")
-
-
-def project(folder: Path) -> Path:
-    """A copy of the project in which rows run one after another."""
-    for name in ("patches", "stacks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Pulumi.yaml", folder)
-    return folder
 
 
 def problems(row: Row, folder: Path) -> list[str]:

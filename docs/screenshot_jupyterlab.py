@@ -5,8 +5,6 @@ Runs a real JupyterLab with the extension, on a copy of the project whose stack 
 server answers as the API server of one would.
 """
 
-import shutil
-import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -18,15 +16,17 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from generators.paths import project
+from screenshots import IMAGES, shrink
+
 from tests.lab.support.jupyter_server import install, jupyter
 from tests.lab.support.notebook_files import cell, write_notebook
 from tests.support.api_server import ApiServer, api_server
 from tests.support.pool_objects import condition, job, local_queue, node, pod, spec, workload
 from tests.support.report_pages import FLAGS, chromium
 
-ROOT = Path(__file__).resolve().parent.parent
-SUBMIT = ROOT / "docs" / "images" / "jupyterlab-submit.png"
-JOBS = ROOT / "docs" / "images" / "jupyterlab-jobs.png"
+SUBMIT = IMAGES / "jupyterlab-submit.png"
+JOBS = IMAGES / "jupyterlab-jobs.png"
 QUOTA = {"cpu": 64, "memory": "512Gi", "gpus": 8}
 POOL = {
     "modelyard:flavors": [{"name": "a10", "gpu": "A10"}, {"name": "a30-spot", "gpu": "A30"}],
@@ -87,10 +87,7 @@ def main() -> None:
     """Takes the pictures."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright, ExitStack() as stopping:
         folder = Path(name)
-        for part in ("patches", "stacks"):
-            shutil.copytree(ROOT / part, folder / "project" / part)
-        shutil.copy(ROOT / "Pulumi.yaml", folder / "project")
-        file = folder / "project" / "stacks" / "Pulumi.dev.yaml"
+        file = project(folder / "project") / "stacks" / "Pulumi.dev.yaml"
         stack = yaml.safe_load(file.read_text())
         stack["config"] |= POOL
         file.write_text(yaml.safe_dump(stack))
@@ -124,9 +121,8 @@ def main() -> None:
             page.locator(".modelyard-Log", has_text="1.7020").wait_for()
             page.screenshot(path=JOBS)
             browser.close()
-    if shutil.which("pngquant"):
-        for image in (SUBMIT, JOBS):
-            subprocess.run(["pngquant", "--force", "--strip", "--speed=1", "--output", image, "64", image], check=True)
+    shrink(SUBMIT)
+    shrink(JOBS)
 
 
 if __name__ == "__main__":

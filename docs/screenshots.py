@@ -4,7 +4,6 @@ Makes a branch in a copy of the project, previews it with the command itself, an
 Uses this machine's fonts. If pngquant is on PATH, it shrinks the files.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -14,11 +13,13 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from generators.branches import Copy, Edit, branch
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from generators.branches import Copy, Edit, branch  # noqa: E402
+
+from tests.support.report_pages import FLAGS, chromium  # noqa: E402
+
 IMAGES = ROOT / "docs" / "images"
 CHANGES = (
     Copy("patches/model-service/v1", "patches/model-service/v3"),
@@ -27,7 +28,6 @@ CHANGES = (
     Edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4"),
     Edit("patches/model-service/v3/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
 )
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 
 
 class Shot(NamedTuple):
@@ -64,15 +64,17 @@ def take(browser: Browser, page: Path, shot: Shot, file: Path) -> None:
         view.wait_for_timeout(100)
     view.screenshot(path=file)
     context.close()
+    shrink(file)
+
+
+def shrink(picture: Path) -> None:
+    """Makes the file of a picture smaller, if pngquant is there."""
     if shutil.which("pngquant"):
-        subprocess.run(["pngquant", "--force", "--strip", "--speed=1", "--output", file, "64", file], check=True)
+        subprocess.run(["pngquant", "--force", "--strip", "--speed=1", "--output", picture, "64", picture], check=True)
 
 
 def main() -> None:
     """Takes all pictures."""
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if chromium is None:
-        sys.exit("no Chromium on PATH: apt-get install chromium, or set CHROMIUM to its path")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         project, page = Path(folder) / "project", Path(folder) / "report.html"
         project.mkdir()
@@ -81,7 +83,7 @@ def main() -> None:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if not page.is_file():
             sys.exit(done.stderr)
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(_FLAGS))
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         for shot in SHOTS:
             take(browser, page, shot, IMAGES / f"{shot.name}.png")
         browser.close()

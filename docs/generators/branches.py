@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from generators.paths import ROOT
+from generators.paths import project
 
 _DAY = "2026-11-21T09:00:00Z"
 
@@ -34,9 +34,7 @@ def branch(folder: Path, changes: Iterable[Edit | Copy]) -> None:
     Raises:
         ValueError: the project no longer contains a text to replace.
     """
-    for name in ("stacks", "patches"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Pulumi.yaml", folder)
+    project(folder)
     for words in ("init --quiet --initial-branch=main", "add .", "commit --quiet --message=Begin"):
         _git(folder, *words.split())
     for change in changes:
@@ -56,15 +54,8 @@ def preview(folder: Path, *words: str) -> str:
     Raises:
         ValueError: the preview cannot be made.
     """
-    command = [
-        str(Path(sys.executable).with_name("modelyard")),
-        "-C",
-        str(folder),
-        "preview",
-        "--base",
-        "main",
-        "--repo-url=",
-    ]
+    modelyard = Path(sys.executable).with_name("modelyard")
+    command = [modelyard, "-C", folder, "preview", "--base=main", "--repo-url="]
     done = subprocess.run([*command, *words], check=False, capture_output=True, text=True, encoding="utf-8")
     if not done.stdout:
         raise ValueError(done.stderr)

@@ -61,7 +61,7 @@ def _actions(actions: Iterable[argparse.Action]) -> list[str]:
     rows = []
     for action in actions:
         shown = ", ".join(_option(action, name) for name in action.option_strings) or _metavar(action)
-        words = (action.help or "") % {"default": action.default, "prog": "modelyard"} if action.help else ""
+        words = (action.help or "") % {"default": action.default, "prog": "modelyard"}
         rows.append((code(shown), words))
     return table(("argument", "meaning"), rows)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from generators.branches import Copy, Edit, branch, preview
+from generators.markdown import page
 
 FOLDER = "examples"
 
@@ -56,16 +57,12 @@ def pages() -> Mapping[str, str]:
 
 
 def _index() -> str:
-    lines = [
-        "<!-- Made by docs/generate.py; change what it reads instead. -->",
-        "# Example comments",
-        "",
+    return page(
+        "Example comments",
         "These are the comments that `modelyard preview --format markdown` produces for three changes to this project, "
         "unedited. [How to set up such comments](../guides/ci.md).",
-        "",
-    ]
-    lines += [f"- [{one.title}]({name}.md). {one.about}" for name, one in EXAMPLES.items()]
-    return "\n".join(lines) + "\n"
+        [f"- [{one.title}]({name}.md). {one.about}" for name, one in EXAMPLES.items()],
+    )
 
 
 def _comment(name: str) -> str:

@@ -160,11 +160,11 @@ def sections(schema: Schema, root: Schema, before: str = "") -> Iterator[Section
 
 def own_sections(schema: Schema, root: Schema, before: str = "") -> dict[str, str]:
     """Section titles by key, for the keys of a mapping with their own section; arguments as in ``sections``."""
-    found = {}
-    for key, value in schema.get("properties", {}).items():
-        for section in _inner(value, root, f"{before}{key}"):
-            found[key] = section.title
-    return found
+    return {
+        key: section.title
+        for key, value in schema.get("properties", {}).items()
+        for section in _inner(value, root, f"{before}{key}")
+    }
 
 
 def _below(schema: Schema, root: Schema, before: str) -> Iterator[Section]:

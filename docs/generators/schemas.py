@@ -4,12 +4,13 @@ The schema of stack files has a page of a different form (``stack_file``).
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from generators.markdown import code, heading, page, prose, table
 from generators.paths import ROOT
 from generators.schema import Schema, keys, own_sections, sections
+from modelyard.cli.schema import SCHEMAS
 
 FOLDER = "reference/schemas"
 _FILES = "Files of a project"
@@ -29,7 +30,6 @@ def published() -> dict[str, dict[str, Any]]:
 def pages() -> dict[str, str]:
     """The pages by path below docs/, with an index."""
     made = {name: _page(name, schema) for name, schema in published().items() if name != "stack"}
-    printed = _printable()
     rows: dict[str, list[tuple[str, str]]] = {_FILES: [], _DOCUMENTS: []}
     for name, text in made.items():
         link = f"[{heading(text)}]({name}.md)"
@@ -38,16 +38,10 @@ def pages() -> dict[str, str]:
     index = page(
         "Files and JSON documents",
         "Each file and document has a published JSON Schema (2020-12), from which these pages are generated. "
-        f"`modelyard schema NAME` prints one of {', '.join(map(code, sorted(printed)))}.",
+        f"`modelyard schema NAME` prints one of {', '.join(map(code, sorted(SCHEMAS)))}.",
         *([f"## {title}", "", *table(("page", "content"), found)] for title, found in rows.items()),
     )
     return {f"{FOLDER}/README.md": index} | {f"{FOLDER}/{name}.md": text for name, text in made.items()}
-
-
-def _printable() -> Mapping[str, Any]:
-    from modelyard.cli.schema import SCHEMAS
-
-    return SCHEMAS
 
 
 def _page(name: str, schema: Schema) -> str:
@@ -57,7 +51,7 @@ def _page(name: str, schema: Schema) -> str:
 
 def _parts(name: str, schema: Schema) -> Iterator[list[str] | str]:
     yield prose(schema.get("description", ""))
-    if name in _printable():
+    if name in SCHEMAS:
         yield f"`modelyard schema {name}` prints the JSON Schema from which this page is generated."
     if "properties" in schema:
         yield from _mapping(schema, schema, "", "##")

@@ -63,14 +63,11 @@ def _below(section: Schema, root: Schema) -> list[str]:
     """The keys of mappings by name inside a section, such as the rules of the policy."""
     lines: list[str] = []
     for key, value in section["properties"].items():
-        named = resolved(value, root).get("additionalProperties")
-        inner = resolved(named, root) if isinstance(named, dict) else {}
-        if "properties" in inner:
-            lines += [f"Each of {code(key)} has:", "", *keys(inner, root), ""]
         own = resolved(value, root)
-        item = resolved(own["items"], root) if "items" in own else {}
-        if "properties" in item:
-            lines += [f"Each of {code(key)} has:", "", *keys(item, root), ""]
+        for part in ("additionalProperties", "items"):
+            item = resolved(own.get(part, True), root)
+            if "properties" in item:
+                lines += [f"Each of {code(key)} has:", "", *keys(item, root), ""]
         if "properties" in own and "description" in own:
             lines += [f"{code(key)} has:", "", *keys(own, root), "", *_below(own, root)]
     return lines

@@ -65,14 +65,14 @@ def _ended(words: list[str]) -> int:
         return _stopped(stop, words)
     except BrokenPipeError:
         # The reader closed the pipe, as `| head` does; the run did not get to its result.
-        _drop_output()
+        to_nowhere(sys.stdout)
         return Exit.PIPE
     except KeyboardInterrupt:
         return _interrupted(words)
     except OSError as error:
         reason = getattr(error, "reason", "") or (error.strerror or str(error)).lower()
         if error.filename is None:
-            _drop_output()
+            to_nowhere(sys.stdout)
             return _stopped(Stop(Exit.USAGE, f"the output cannot be written: {reason}", "write it elsewhere"), ())
         summary = f"{error.filename} cannot be used: {reason}"
         return _stopped(Stop(Exit.USAGE, summary, _remedy(error)), words)
@@ -196,10 +196,6 @@ def _gpus_in(root: Path) -> "tuple[GpuModel, ...]":
     return load_gpus(root).gpus
 
 
-def _drop_output() -> None:
-    to_nowhere(sys.stdout)
-
-
 def _wants_json(words: Sequence[str]) -> bool:
     """Whether a command line, which may be wrong, asks for JSON."""
     return "--json" in words or "--format=json" in words or " --format json " in f" {' '.join(words)} "
@@ -215,7 +211,7 @@ def _stopped(stop: Stop, words: Sequence[str]) -> int:
             sys.stdout.flush()
         except OSError:
             # The exit code still says why the run ends.
-            _drop_output()
+            to_nowhere(sys.stdout)
     else:
         style = style_for(Namespace(colour=_colour(words)), sys.stderr)
         sys.stderr.write("\n".join(stop_text(stop, style)) + "\n")

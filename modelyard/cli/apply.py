@@ -2,31 +2,29 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from modelyard.cli.common import (
     drain_is_off,
-    json_option,
     need_context,
     need_engine,
     plan_one,
     project_root,
     requests_text,
-    say,
-    stack_argument,
-    stack_files,
+    saved_plan,
+    stack_file,
     stack_name,
-    verbose_option,
     with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judged, judging
-from modelyard.cli.question import agreed
+from modelyard.cli.options import json_option, stack_argument, verbose_option
+from modelyard.cli.printing import show
+from modelyard.cli.question import need_yes
 from modelyard.cli.signals import ended_by_signal
-from modelyard.cli.streams import style_for, to_nowhere
+from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
 
     approved = _approved(args)
     name = approved.stack if approved is not None else stack_name(root, args.stack)
-    (path,) = stack_files(root, [name], False).values()
+    path = stack_file(root, name)
     need_engine()
     stack, _ = load_stack(root, path)
     if stack is not None:
@@ -94,8 +92,10 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
         show(_text(args, plan, sys.stdout))
     if plan.blocked:
         raise Stop(Exit.FINDINGS, "the plan has errors; nothing was changed", "", plan.findings if args.json else ())
-    if approved is None and not _agreed(args, plan):
-        raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
+    if approved is None and plan.acts and not args.yes:
+        # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
+        seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
+        need_yes(f"{seen}Apply to {safe(plan.stack)}? ")
     return plan
 
 
@@ -106,13 +106,7 @@ def _approved(args: Namespace) -> "Plan | None":
         raise Stop(
             Exit.USAGE, "both a stack and --plan were given", "give one of them: a saved plan belongs to one stack"
         )
-    from modelyard.files import read_text
-    from modelyard.plan.store import PlanFileError, plan_from_json
-
-    try:
-        return plan_from_json(read_text(Path(args.plan), pipe=True), args.plan)
-    except PlanFileError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    return saved_plan(args.plan)
 
 
 def _same(approved: "Plan", now: "Plan") -> None:
@@ -125,16 +119,6 @@ def _same(approved: "Plan", now: "Plan") -> None:
             f"{STALE}: {'; '.join(differences)}",
             f"plan again: modelyard plan {approved.stack} --live --out FILE",
         )
-
-
-def _agreed(args: Namespace, plan: "Plan") -> bool:
-    if args.yes or not plan.acts:
-        return True
-    if not sys.stdin.isatty():
-        return False
-    # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
-    seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
-    return agreed(f"{seen}Apply to {safe(plan.stack)}? ")
 
 
 def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
@@ -150,22 +134,3 @@ def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
         *plan_text(plan._replace(steps=without_waits(plan.steps)), style, next_step=False),
         f"does not wait for running jobs ({why})",
     ]
-
-
-# Writes to a stream whose reader may be gone.
-def show(lines: Iterable[str]) -> None:
-    """Prints everything that an apply is about to do, before it does anything.
-
-    Raises:
-        Stop: the reader is gone.
-    """
-    try:
-        say(lines)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        to_nowhere(sys.stdout)
-        raise Stop(
-            Exit.USAGE,
-            "the output of the plan was closed; nothing was changed",
-            "read it to the end, or write it to a file",
-        ) from None

@@ -5,24 +5,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    json_option,
-    planned_target,
-    project_root,
-    say,
-    stack_options,
-    the_plan,
-    workload_named,
-)
+from modelyard.cli.common import project_root, the_plan
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_options
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
-from modelyard.report.style import Style
+from modelyard.cli.targets import planned_target, workload_named
 
 if TYPE_CHECKING:
     from modelyard.kube import merge
-    from modelyard.plan.trace import Trace
     from modelyard.plan.values import TargetPlan
     from modelyard.stack import Stack
 
@@ -49,26 +42,28 @@ def run(args: Namespace) -> Exit:
     """Traces and prints."""
     from modelyard.plan.project import chosen_patches
     from modelyard.plan.trace import Renderings, kind_of, trace
+    from modelyard.report.trace import subtree_document, subtree_text, trace_document, trace_text
 
     root = project_root(args)
     _check_field(args, root)
-    result = the_plan(args, root)
-    plan, stack = result.plan, result.stack
-    assert plan is not None
-    assert stack is not None
-    name = planned_target(result, args.target)
+    plan, stack = the_plan(args, root)
+    name = planned_target(plan, stack, args.target)
     target = min((one for one in plan.everything if one.name == name), key=lambda one: one.key.kind != "Deployment")
     chosen = chosen_patches(root, stack, target.cluster)
     schema = kind_of(target, chosen, stack.config.kubernetes_version)
     path, fields = _named(args.field, target, schema, _part(stack, target, args.target))
     known = Renderings()
     traced = [trace(target, field, schema, stack, chosen, renderings=known) for field in fields]
-    if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(_document(path, traced))])
+    style = style_for(args, sys.stdout)
+    if len(traced) > 1:
+        if args.json:
+            say_json(subtree_document(path, traced))
+        else:
+            say(subtree_text(path, traced, style))
+    elif args.json:
+        say_json(trace_document(traced[0]))
     else:
-        say(_text(path, traced, stack.file, style_for(args, sys.stdout)))
+        say(trace_text(traced[0], stack.file, style))
     return Exit.FINE
 
 
@@ -84,26 +79,6 @@ def _check_field(args: Namespace, root: Path) -> None:
             f"{args.target} is a stack, so a field is missing",
             f"name a target and a field, such as: {example}",
         )
-
-
-def _document(path: "merge.Path", traced: "list[Trace]") -> dict[str, Any]:
-    if len(traced) > 1:
-        from modelyard.report.trace import subtree_document
-
-        return subtree_document(path, traced)
-    from modelyard.report.trace import trace_document
-
-    return trace_document(traced[0])
-
-
-def _text(path: "merge.Path", traced: "list[Trace]", stack_file: str, style: Style) -> list[str]:
-    if len(traced) > 1:
-        from modelyard.report.trace import subtree_text
-
-        return subtree_text(path, traced, style)
-    from modelyard.report.trace import trace_text
-
-    return trace_text(traced[0], stack_file, style)
 
 
 def _part(stack: "Stack", target: "TargetPlan", name: str) -> "merge.Path":
@@ -124,7 +99,7 @@ def _named(
     from modelyard.kube import merge
     from modelyard.kube.scheduling.pods import RAY_CLUSTERS
     from modelyard.plan.trace import distinct_ends, fields_of, find_fields, own_fields
-    from modelyard.stack.words import few
+    from modelyard.stack.words import did_you_mean, few
 
     if " " in text and (shown := _in_plan(text, target)):
         return shown
@@ -142,7 +117,9 @@ def _named(
         paths = tuple(dict.fromkeys(merge.Path(part) for part in ends if part[-len(wanted) :] == wanted))
     if not paths:
         alike = dict.fromkeys(str(merge.Path(leaf[-len(wanted) :])) for leaf in leaves)
-        raise Stop(Exit.USAGE, *_no_field(text, target.name, (*alike, *map(str, leaves))))
+        near = did_you_mean(text, (*alike, *map(str, leaves)), 3, 0.5)
+        remedy = near or "name a parent, such as spec, to list the fields below it"
+        raise Stop(Exit.USAGE, f"{target.name} has no field {text!r}", remedy)
     if len(paths) > 1:
         joint = "\n"
         raise Stop(
@@ -186,10 +163,3 @@ def _with_quotes(text: str, leaves: "Sequence[merge.Path]") -> str:
     if name.partition("/")[0] in known:
         return ""  # The slash stands for a dot.
     return f"""quote the name: '{text.removesuffix(name).rstrip(".")}["{name}"]'"""
-
-
-def _no_field(field: str, target: str, fields: Sequence[str]) -> tuple[str, str]:
-    from modelyard.stack.words import did_you_mean
-
-    remedy = did_you_mean(field, fields, 3, 0.5) or "name a parent, such as spec, to list the fields below it"
-    return f"{target} has no field {field!r}", remedy

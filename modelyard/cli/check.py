@@ -13,20 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
-from modelyard.cli.common import (
-    chosen_files,
-    chosen_format,
-    exit_code,
-    json_option,
-    plan_one,
-    project_root,
-    renamed_option,
-    requests_text,
-    stack_options,
-)
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.common import chosen_files, plan_one, project_root, prometheus, requests_text
+from modelyard.cli.exit import Exit, Stop, ended_by, exit_code
 from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.options import chosen_format, json_option, renamed_option, stack_options
 from modelyard.cli.streams import style_for
 from modelyard.files import folder_in_repository
 from modelyard.findings import Finding, Severity, loud, ordered
@@ -65,7 +56,7 @@ def run(args: Namespace) -> Exit:
 
         refuse_own_files(root, (path for _, path in wanted.files))
     files = chosen_files(root, args)
-    server = _server(args.prometheus)
+    server = prometheus(args.prometheus) if args.prometheus is not None else None
     if server is not None and not is_local(args):
         raise Stop(Exit.USAGE, "--prometheus asks the server from this machine", "drop --prometheus or --on")
     on = executor(args)
@@ -92,12 +83,9 @@ def run(args: Namespace) -> Exit:
         rules=rules,
         documentation=os.environ.get("MODELYARD_DOCS_URL", ""),
     )
-
-    def text(style: Style) -> list[str]:
-        return _text(checked if args.notes else _visible(checked), style)
-
-    printed = publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes, root=root)
-    code = exit_code(checked.findings, bool(checked.unplanned))
+    visible = checked if args.notes else _visible(checked)
+    printed = _publish(wanted, checked, visible, style_for(args, sys.stdout), root)
+    code = Exit.USAGE if checked.unplanned else exit_code(checked.findings)
     if cache is not None and whole:
         cache.put_whole(whole, files.values(), {"text": printed, "code": code})
     return code
@@ -206,35 +194,13 @@ def _answers(what: What, result: "Planned") -> tuple[Finding, ...]:
     from modelyard.plan.checks.live_queries import answers
     from modelyard.probes.prometheus import ServerError
 
-    try:
+    with ended_by(Exit.UNREACHABLE, ServerError):
         return answers(result.stack, result.plan, what.server, what.today)
-    except ServerError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
-
-
-def _server(address: str | None) -> "Server | None":
-    if address is None:
-        return None
-    from modelyard.probes.prometheus import BadAddress, server
-
-    try:
-        return server(address, os.environ, named=True)
-    except BadAddress as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
-
-
-def _text(visible: "Checked", style: Style) -> list[str]:
-    from modelyard.report.finding import findings_text
-
-    return [*findings_text(visible.findings, style), visible.counted]
 
 
 # Output formats for CI systems, by the file ending that selects them.
 _BY_ENDING = {**{one.ending: name for name, one in FORMATS.items() if one.ending}, ".json": "json", ".txt": "text"}
 _FOR_LOGS = ("text", *(name for name, one in FORMATS.items() if not one.ending))
-
-Text = Callable[[Style], Sequence[str]]
-"""Renders the findings for people, in a style."""
 
 
 class Wanted(NamedTuple):
@@ -282,39 +248,20 @@ def wanted_formats(args: Namespace) -> Wanted:
     form = chosen_format(args)
     if not args.out:
         return Wanted(form or "text")
-    files = []
-    for name in args.out:
-        path = Path(name)
-        chosen = form if len(args.out) == 1 and form not in (None, *_FOR_LOGS) else None
-        known = chosen or _BY_ENDING.get(path.suffix.lower())
-        if known is None:
-            remedy = f"end its name in {', '.join(_BY_ENDING)}, or give --format"
-            raise Stop(Exit.USAGE, f"the format of {name} is unknown", remedy)
-        files.append((known, path))
+    from modelyard.cli.outputs import with_formats
+
+    files = with_formats(args.out, _BY_ENDING, None if form in _FOR_LOGS else form)
     return Wanted("github" if form == "github" else "text", tuple(files))
 
 
-def publish(wanted: Wanted, checked: "Checked", text: Text, style: Style, *, notes: bool, root: Path) -> str:
-    """Writes findings in the requested formats, and returns what the screen shows.
-
-    Args:
-        wanted: see ``wanted_formats``.
-        checked: all findings. JSON contains all of them, other formats those that the text shows.
-        text: renders the findings for people.
-        style: of the screen.
-        notes: whether to show notes and waived findings too.
-        root: the project.
-
-    Raises:
-        OSError: a file cannot be written; each file is complete or absent.
-    """
-    visible = checked if notes else _visible(checked)
+def _publish(wanted: Wanted, checked: "Checked", visible: "Checked", style: Style, root: Path) -> str:
+    """Writes findings in the requested formats, and returns what the screen shows, in its style."""
     for form, path in wanted.files:
         from modelyard.files import write_output
 
-        write_output(path, _document(form, checked, visible, text, PLAIN), root)
+        write_output(path, _document(form, checked, visible, PLAIN), root)
         sys.stderr.write(f"written to {path}\n")
-    printed = _document(wanted.screen, checked, visible, text, style)
+    printed = _document(wanted.screen, checked, visible, style)
     sys.stdout.write(printed)
     # The runner gives each step a file for its summary; the step may have written to it before.
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if wanted.screen == "github" else None
@@ -334,11 +281,14 @@ def _visible(checked: "Checked") -> "Checked":
     return checked._replace(findings=shown, left_out=ordered({*checked.findings} - {*shown}))
 
 
-def _document(form: str, checked: "Checked", visible: "Checked", text: Text, style: Style) -> str:
+def _document(form: str, checked: "Checked", visible: "Checked", style: Style) -> str:
+    """A text in a format. JSON has all findings, other formats those that people see."""
     if form in FORMATS:
         return document(form, visible)
     if form == "json":
         from modelyard.report.json import findings_document, json_text
 
         return json_text(findings_document(checked.findings)) + "\n"
-    return "".join(f"{line}\n" for line in text(style))
+    from modelyard.report.finding import findings_text
+
+    return "".join(f"{line}\n" for line in (*findings_text(visible.findings, style), visible.counted))

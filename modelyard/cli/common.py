@@ -2,112 +2,27 @@
 
 import os
 import sys
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.options import STACK
 from modelyard.findings import Finding, loud
 
 if TYPE_CHECKING:
     # A verb that only shows its help, or completes a word, plans nothing.
     from modelyard.cluster.requests import Asked
     from modelyard.plan.project import Planned
+    from modelyard.plan.values import Plan
+    from modelyard.probes.prometheus import Server
     from modelyard.stack import Stack
-    from modelyard.workloads import Workload
 
-STACK = "MODELYARD_STACK"
-"""Environment variable that names the stack where the command line names none."""
-DEFAULT_STACK = f"default: ${STACK}, or the project's only stack"
 _MOST_LABELS = 8
 """Labels, or values of one, that a suggestion lists."""
-
-
-def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
-    """Adds the options that choose stacks and their starting state."""
-    if many:
-        stacks_argument(parser)
-    else:
-        stack_argument(parser)
-    parser.add_argument(
-        "--live", action="store_true", help="use the cluster of the stack's context, not the recorded platform"
-    )
-    verbose_option(parser)
-
-
-def stacks_argument(parser: ArgumentParser) -> None:
-    """Adds the arguments that choose one or more stacks."""
-    parser.add_argument("stacks", nargs="*", metavar="STACK", help=f"names of stacks, such as dev; {DEFAULT_STACK}")
-    parser.add_argument("--all", action="store_true", help="every stack of the project")
-    change_and_label_options(parser)
-    parser.add_argument(
-        "--shard",
-        type=_shard,
-        metavar="I/N",
-        help="only part I of N equal parts of these stacks, to split the work among N machines",
-    )
-
-
-def change_and_label_options(parser: ArgumentParser) -> None:
-    """Adds the options that choose among all stacks of a project."""
-    parser.add_argument(
-        "--changed-since",
-        metavar="REF",
-        help="the stacks that depend on a file that has changed since the last commit in common with this branch, tag "
-        "or commit",
-    )
-    parser.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        type=_label,
-        metavar="KEY=VALUE",
-        help="the stacks with this label in modelyard:labels (repeatable; a stack must have all of them)",
-    )
-
-
-def stack_argument(parser: ArgumentParser) -> None:
-    """Adds the argument that names a stack."""
-    parser.add_argument("stack", nargs="?", metavar="STACK", help=f"name of a stack, such as dev; {DEFAULT_STACK}")
-
-
-def verbose_option(parser: ArgumentParser) -> None:
-    """Adds the option that shows what reading a cluster took."""
-    parser.add_argument(
-        "--verbose", action="store_true", help="report on standard error how many requests were sent to the cluster"
-    )
-
-
-def whole_number(text: str) -> int:
-    """A whole number of the command line."""
-    try:
-        return int(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text[:20]!r} is not a whole number") from None
-
-
-def renamed_option(parser: ArgumentParser, name: str, before: str, **settings: Any) -> None:
-    """Adds an option, which its earlier name still sets; the help shows the new one only."""
-    action = parser.add_argument(name, **settings)
-    parser.add_argument(before, **{**settings, "dest": action.dest, "help": SUPPRESS})
-
-
-def json_option(parser: ArgumentParser) -> None:
-    """Adds the option for machine-readable output."""
-    parser.add_argument("--json", action="store_true", help="print JSON (its schema: modelyard schema)")
-
-
-def chosen_format(args: Namespace) -> str | None:
-    """The format to write, None if no option names one; ``--json`` is short for ``--format json``.
-
-    Raises:
-        Stop: the options name two formats.
-    """
-    if args.json and args.format not in (None, "json"):
-        raise Stop(Exit.USAGE, f"both --json and --format {args.format} were given", "give one of them")
-    return "json" if args.json else args.format
 
 
 def project_root(args: Namespace) -> Path:
@@ -166,6 +81,11 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     return {name: known[name] for name in dict.fromkeys(names)}
 
 
+def stack_file(root: Path, name: str) -> Path:
+    """The file of a stack; ends the run if there is none of that name."""
+    return stack_files(root, [name], False)[name]
+
+
 def every_stack(args: Namespace) -> bool:
     """Whether the arguments of ``stacks_argument`` choose among all stacks of the project."""
     return bool(args.all or args.changed_since or args.label or args.shard)
@@ -200,10 +120,8 @@ def matching(
         from modelyard.preview.git import RevisionError
         from modelyard.preview.project import changed_stacks
 
-        try:
+        with ended_by(Exit.USAGE, RevisionError):
             changed = changed_stacks(root, changed_since)
-        except RevisionError as error:
-            raise Stop(Exit.USAGE, error.summary, error.remedy) from error
         files = {name: path for name, path in files.items() if name in changed}
     if labels:
         chosen = _with_labels(_labels(root, files), labels)
@@ -250,20 +168,6 @@ def near_label(key: str, value: str, labels: Collection[Mapping[str, str]]) -> s
     known = values or [f"{name}={found}" for name, found in every]
     are = f"{noun}s{of} are {few(known, _MOST_LABELS)}" if len(known) > 1 else f"only {noun}{of} is {known[0]}"
     return f"{close} The {are}" if close else f"the {are}"
-
-
-def _shard(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise ArgumentTypeError(f"{text!r} is not a part such as 1/4")
-    return int(part), int(parts)
-
-
-def _label(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise ArgumentTypeError(f"{text!r} is not a label such as region=eu")
-    return key, value
 
 
 def stack_name(root: Path, named: str | None) -> str:
@@ -316,11 +220,30 @@ def chosen_stack(root: Path, named: str | None, noun: str = "", word: str = "") 
     if named is None and word in known and default_stack(known) is None:
         raise Stop(Exit.USAGE, f"{word} is a stack, and no {noun} was given", f"write the {noun} after {word}")
     name = _named(sorted(known), named)
-    (path,) = stack_files(root, [name], False).values()
-    stack, findings = load_stack(root, path)
+    stack, findings = load_stack(root, stack_file(root, name))
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     return stack
+
+
+def read_stack(root: Path, name: str, path: Path) -> "Stack":
+    """A stack as its file says, without what it uses of the project; ends the run if it cannot be read."""
+    from modelyard.plan.project import shown
+    from modelyard.stack import load
+
+    stack, findings = load(path, shown(root, path), root)
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    return stack
+
+
+def saved_plan(file: str) -> "Plan":
+    """The plan in a file that ``plan --out`` wrote; ends the run if it has none."""
+    from modelyard.files import read_text
+    from modelyard.plan.store import PlanFileError, plan_from_json
+
+    with ended_by(Exit.USAGE, PlanFileError):
+        return plan_from_json(read_text(Path(file), pipe=True), file)
 
 
 def near_stack(name: str, known: Iterable[str]) -> str:
@@ -352,12 +275,15 @@ def plan_one(root: Path, file: Path, today: date, *, live: bool) -> "Planned":
 
     if not live:
         return plan_recorded(root, file, today)
+    with reached():
+        return plan_live(root, file, today)
+
+
+def reached() -> AbstractContextManager[None]:
+    """Ends the run if a cluster is unreachable in the block."""
     from modelyard.cluster.connection import ClusterError
 
-    try:
-        return plan_live(root, file, today)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    return ended_by(Exit.UNREACHABLE, ClusterError)
 
 
 def requests_text(planned: "Planned") -> str:
@@ -376,10 +302,8 @@ def need_context(stack: "Stack") -> None:
     """Ends the run if the stack does not name the cluster that it would change."""
     from modelyard.cluster.connection import ClusterError, check_context
 
-    try:
+    with ended_by(Exit.USAGE, ClusterError):
         check_context(stack)
-    except ClusterError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
 def with_jobs(planned: "Planned", today: date) -> "Planned":
@@ -406,6 +330,14 @@ def drain_is_off() -> bool:
     return bool(os.environ.get(NO_DRAIN))
 
 
+def prometheus(address: str, *, named: bool = True) -> "Server":
+    """The Prometheus server at an address, which the command line names or else a stack; ends the run if unusable."""
+    from modelyard.probes.prometheus import BadAddress, server
+
+    with ended_by(Exit.USAGE, BadAddress):
+        return server(address, os.environ, named=named)
+
+
 def need_engine() -> None:
     """Ends the run if the engine is missing, before any slow work or question."""
     from shutil import which
@@ -416,124 +348,12 @@ def need_engine() -> None:
         raise Stop(Exit.UNREACHABLE, NO_ENGINE, INSTALL)
 
 
-def the_plan(args: Namespace, root: Path) -> "Planned":
+def the_plan(args: Namespace, root: Path) -> "tuple[Plan, Stack]":
     """Plans the one stack that the arguments name, or ends the run with its findings."""
     name = stack_name(root, args.stack)
-    (path,) = stack_files(root, [name], False).values()
-    result = plan_one(root, path, date.today(), live=args.live)
+    result = plan_one(root, stack_file(root, name), date.today(), live=args.live)
     if args.verbose:
         sys.stderr.write(requests_text(result))
-    if result.plan is None:
+    if result.plan is None or result.stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(result.findings))
-    return result
-
-
-def chosen_target(result: "Planned", name: str) -> str:
-    """The full name of a target, from a full name, a unique part of one, or a workload (``rayWorker``).
-
-    Also accepts a target that could not be planned.
-    """
-    from modelyard.report.part import target_names
-
-    assert result.plan is not None
-    matches = matching_targets(result, name)
-    if len(matches) == 1:
-        return matches[0]
-    raise Stop(
-        Exit.USAGE,
-        f"{name!r} matches {'several targets' if matches else 'no target'} of {result.plan.stack}",
-        "targets: " + (", ".join(matches or target_names(result.plan)) or "none"),
-    )
-
-
-def matching_targets(result: "Planned", name: str) -> list[str]:
-    """The full names of the targets that a full name, a part of one, or a workload stands for."""
-    from modelyard.report.part import target_names
-
-    assert result.plan is not None
-    names = target_names(result.plan)
-    kind, slash, last = name.partition("/")
-    # ``RayCluster/training``, as ``diff`` and kubectl name it.
-    name = last if slash and kind[:1].isupper() and name not in names else name
-    return [name] if name in names else [full for full in names if name in full] or _of_role(result, name)
-
-
-def workload_named(stack: "Stack", name: str) -> "Workload | None":
-    """The workload that a user calls ``rayWorker``, also written ``ray-worker``; None if there is none."""
-    from modelyard.workloads import every_workload
-
-    role = name.replace("-", "").lower()
-    return next((one for one in every_workload(stack.config) if one.role.lower() == role), None)
-
-
-def _of_role(result: "Planned", name: str) -> list[str]:
-    """The targets of a workload: its object, or the objects of its autoscaler if the plan has only these."""
-    assert result.plan is not None
-    assert result.stack is not None
-    workload = workload_named(result.stack, name)
-    if workload is None:
-        return []
-    theirs = {
-        one.name for one in result.plan.everything if one.role == workload.role or one.name == workload.deployment
-    }
-    return [workload.deployment] if workload.deployment in theirs else sorted(theirs)
-
-
-def planned_target(result: "Planned", name: str) -> str:
-    """The full name of a planned target; ends the run with the findings of a target without a plan."""
-    from modelyard.report.part import unplanned
-
-    full = chosen_target(result, name)
-    assert result.plan is not None
-    errors = unplanned(result.plan).get(full, ())
-    if errors:
-        codes = list(dict.fromkeys(finding.code for finding in errors))
-        raise Stop(
-            Exit.FINDINGS,
-            f"{full} cannot be planned: it has {', '.join(codes)}",
-            f"modelyard explain {codes[0]} explains it",
-            errors,
-        )
-    return full
-
-
-def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
-    """Prints the errors that stop an apply to standard error, for verbs that print something else."""
-    say_findings([finding for finding in findings if finding.blocks], args)
-
-
-def say_findings(findings: Sequence[Finding], args: Namespace) -> None:
-    """Prints findings to standard error."""
-    if findings:
-        from modelyard.cli.streams import style_for
-        from modelyard.report.finding import findings_text
-
-        sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
-
-
-def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:
-    """The exit code: bad input comes before findings, findings before success."""
-    if unplanned:
-        return Exit.USAGE
-    return Exit.FINDINGS if any(finding.blocks for finding in findings) else Exit.FINE
-
-
-def say(lines: Iterable[str]) -> None:
-    """Prints lines to standard output in one write."""
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-
-
-def say_wrapped(lines: Iterable[str]) -> None:
-    """Prints lines to standard output, those that are too wide for it on more than one."""
-    from modelyard.cli.streams import columns
-    from modelyard.report.style import hanging
-
-    say(part for line in lines for part in hanging(line, 2, columns(sys.stdout)))
-
-
-def note(text: str, indent: int = 0) -> None:
-    """Prints a sentence to standard error, on as many lines as its width needs; all but the first are indented."""
-    from modelyard.cli.streams import columns
-    from modelyard.report.style import hanging
-
-    sys.stderr.write("".join(f"{line}\n" for line in hanging(text, indent, columns(sys.stderr))))
+    return result.plan, result.stack

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.exit import Exit
-from modelyard.cli.parser import VERBS, Parser, global_options, verb_in, verb_parser
+from modelyard.cli.parser import VERBS, Parser, global_options, split, verb_parser
 
 if TYPE_CHECKING:
     from modelyard.stack import Config
@@ -51,9 +51,8 @@ def complete() -> None:
     """Answers a completion script with the words that fit, and ends the process."""
     import argcomplete
 
-    argcomplete.autocomplete(
-        _parser(verb_in(_typed())), validator=lambda word, typed: word.lower().startswith(typed.lower())
-    )
+    _, verb, _ = split(_typed())
+    argcomplete.autocomplete(_parser(verb), validator=lambda word, typed: word.lower().startswith(typed.lower()))
 
 
 def _typed() -> list[str]:

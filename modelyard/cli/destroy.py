@@ -11,19 +11,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
-from modelyard.cli.apply import show
-from modelyard.cli.common import (
-    json_option,
-    need_context,
-    need_engine,
-    note,
-    project_root,
-    stack_argument,
-    stack_files,
-    stack_name,
-)
-from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.question import agreed
+from modelyard.cli.common import need_context, need_engine, project_root, read_stack, stack_file, stack_name
+from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import note, show
+from modelyard.cli.question import need_yes
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
@@ -49,16 +41,19 @@ def run(args: Namespace) -> Exit:
     with ended_by_signal("destroy was stopped; nothing was changed"):
         root = project_root(args)
         name = stack_name(root, args.stack)
-        (path,) = stack_files(root, [name], False).values()
+        path = stack_file(root, name)
         need_engine()
-        stack = _readable(root, name, path)
+        stack = read_stack(root, name, path)
         need_context(stack)
         destroyed = _look(root, stack)
         if not args.json:
             show(_text(args, destroyed.plan, sys.stdout))
         lost = _report(stack, destroyed)
-        if not args.yes and not _agreed(args, destroyed.plan, lost=lost):
-            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
+        if not args.yes:
+            # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
+            seen = "\n".join(_text(args, destroyed.plan, sys.stderr)) + "\n" if args.json else ""
+            what = ", with the runs that are deleted with their namespace" if lost else ""
+            need_yes(f"{seen}Destroy {safe(name)}{what}? A destroy does not wait for running jobs.\n")
         from modelyard.cli.running import run_engine
         from modelyard.engine.automation import destroy
 
@@ -80,17 +75,6 @@ class _Destroyed(NamedTuple):
     """The context of each cluster with objects of the stack; the home cluster's name is empty."""
     total: int
     """The number of the stack's objects, in all clusters."""
-
-
-def _readable(root: Path, name: str, path: Path) -> "Stack":
-    """The stack as its file says now; ends the run with the findings if it cannot be read."""
-    from modelyard.plan.project import shown
-    from modelyard.stack import load
-
-    stack, findings = load(path, shown(root, path), root)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return stack
 
 
 def _look(root: Path, stack: "Stack") -> _Destroyed:
@@ -115,7 +99,7 @@ def _look(root: Path, stack: "Stack") -> _Destroyed:
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
     left: list[str] = []
     states: dict[str, ClusterState] = {}
-    try:
+    with ended_by(Exit.UNREACHABLE, EngineError, ClusterError):
         applied = applied_stack(root, name)
         if contexts:
             write_remote_credentials(root, stack)
@@ -141,8 +125,6 @@ def _look(root: Path, stack: "Stack") -> _Destroyed:
             left += [key.name for key in one.forgotten if key in there and ours(there[key])]
             objects = Confidential(there)
             states[far] = ClusterState("live", live, version, objects, (), (), state_objects=one.objects)
-    except (EngineError, ClusterError) as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
         raise Stop(
             Exit.STALE,
@@ -166,12 +148,10 @@ def _report(stack: "Stack", destroyed: _Destroyed) -> bool:
     """Reports what the plan does not show; returns whether runs are deleted with their namespace."""
     from modelyard.cluster.connection import ClusterError
 
-    try:
+    with ended_by(Exit.UNREACHABLE, ClusterError):
         lost = report_runs(stack, destroyed.contexts)
         report_scaled(destroyed.plan)
-        report_old_pods(destroyed.plan)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    report_old_pods(destroyed.plan)
     return lost
 
 
@@ -216,12 +196,11 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
                 fates[fate].append(f"{run.name} on {far}" if far else run.name)
     remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
     if held := fates["holds"]:
-        text = (
+        note(
             f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. Pulumi "
             f"waits ten minutes for each queue; then destroy fails, and you can run it again. "
             f"To end a run, use modelyard job cancel {stack.name} RUN{remote}."
         )
-        note(text)
     if stays := fates["stays"]:
         note(
             f"Not stopped, because they are in no queue: {few(stays)}. To end a run, use modelyard job cancel "
@@ -267,10 +246,9 @@ def report_scaled(plan: "Plan") -> None:
         if annotations_of(body).get(MODE_ANNOTATION) != "managed"
     ]
     if stay:
-        text = (
+        note(
             f"KEDA stops scaling {' and '.join(stay)}. Their pods stay until you change the number with kubectl scale."
         )
-        note(text)
 
 
 def report_old_pods(plan: "Plan") -> None:
@@ -297,12 +275,3 @@ def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
     from modelyard.report.terminal import plan_text
 
     return plan_text(plan, style_for(args, stream), next_step=False)
-
-
-def _agreed(args: Namespace, plan: "Plan", *, lost: bool) -> bool:
-    if not sys.stdin.isatty():
-        return False
-    # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
-    seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
-    what = ", with the runs that are deleted with their namespace" if lost else ""
-    return agreed(f"{seen}Destroy {safe(plan.stack)}{what}? A destroy does not wait for running jobs.\n")

@@ -3,20 +3,12 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.common import (
-    exit_code,
-    json_option,
-    planned_target,
-    project_root,
-    say,
-    say_errors,
-    say_wrapped,
-    stack_options,
-    the_plan,
-    whole_number,
-)
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.common import project_root, the_plan
+from modelyard.cli.exit import Exit, Stop, exit_code
+from modelyard.cli.options import json_option, stack_options, whole_number
+from modelyard.cli.printing import say, say_errors, say_json, say_wrapped
 from modelyard.cli.streams import style_for
+from modelyard.cli.targets import planned_target
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -31,27 +23,22 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Plans and prints the diff."""
+    from modelyard.report.unified import diff_document, diff_text
+
     if args.context < 0:
         raise Stop(
             Exit.USAGE,
             f"--context is {args.context}; it must be a whole number, 0 or more",
             "give the number of lines, such as --context 3",
         )
-    result = the_plan(args, project_root(args))
-    plan = result.plan
-    assert plan is not None
-    wanted = planned_target(result, args.target) if args.target else None
+    plan, stack = the_plan(args, project_root(args))
+    wanted = planned_target(plan, stack, args.target) if args.target else None
     targets = [target for target in plan.changed if wanted in (None, target.name)]
     if args.json:
-        from modelyard.report.json import json_text
-        from modelyard.report.unified import diff_document
-
-        say([json_text(diff_document(plan, targets))])
+        say_json(diff_document(plan, targets))
     elif targets:
-        from modelyard.report.unified import diff_text
-
         say(diff_text(targets, style_for(args, sys.stdout), args.context))
     elif plan.targets:
         say_wrapped([f"{plan.stack}: no changes{f' of {wanted}' if wanted else ''}."])
     say_errors(plan.findings, args)
-    return exit_code(plan.findings, False)
+    return exit_code(plan.findings)

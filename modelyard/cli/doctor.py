@@ -11,8 +11,9 @@ from importlib.metadata import PackageNotFoundError, distributions, requires, ve
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from modelyard.cli.common import json_option, say, stacks_argument
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stacks_argument
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.progress import followed
 from modelyard.cli.streams import style_for
 from modelyard.kube.kinds import OPERATORS, RAY, SPARK
@@ -49,9 +50,9 @@ def run(args: Namespace) -> Exit:
     root = _root(args)
     checks = [*_python(), *_programs(root), *_clusters(root, args)]
     if args.json:
-        from modelyard.report.json import json_text, record
+        from modelyard.report.json import record
 
-        say([json_text({"formatVersion": 1, "checks": [record(check) for check in checks]})])
+        say_json({"formatVersion": 1, "checks": [record(check) for check in checks]})
     else:
         from modelyard.report.style import table
 

@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_files, every_stack, json_option, need_engine, project_root, say, stacks_argument
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.common import chosen_files, every_stack, need_engine, project_root, read_stack
+from modelyard.cli.exit import Exit
 from modelyard.cli.fleet import each, executor, executor_options, is_local
+from modelyard.cli.options import json_option, stacks_argument
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 
@@ -32,33 +34,20 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Compares and prints."""
+    from modelyard.report.drift import drift_document, drift_text
+
     with ended_by_signal("drift was stopped"):
         root = project_root(args)
         on = executor(args)
-        stacks = [_read(root, name, path) for name, path in chosen_files(root, args).items()]
+        stacks = [read_stack(root, name, path) for name, path in chosen_files(root, args).items()]
         if stacks and is_local(args):
             need_engine()
         found = [drift for drifts in each(stacks, partial(_drifts, root), (root,), on) for drift in drifts]
         if args.json:
-            from modelyard.report.drift import drift_document
-            from modelyard.report.json import json_text
-
-            say([json_text(drift_document(found))])
+            say_json(drift_document(found))
         else:
-            from modelyard.report.drift import drift_text
-
             say(drift_text(found, style_for(args, sys.stdout)))
     return _code(found, named=not every_stack(args))
-
-
-def _read(root: Path, name: str, path: Path) -> "Stack":
-    from modelyard.plan.project import shown
-    from modelyard.stack import load
-
-    stack, findings = load(path, shown(root, path), root)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return stack
 
 
 def _drifts(root: Path, stack: "Stack") -> "tuple[StackDrift, ...]":

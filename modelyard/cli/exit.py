@@ -1,9 +1,10 @@
 """How a run ends."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
-from modelyard.findings import Finding
+from modelyard.findings import Failure, Finding
 
 
 class Exit(IntEnum):
@@ -49,3 +50,17 @@ class Stop(Exception):
 
     def __str__(self) -> str:
         return self.summary
+
+
+@contextmanager
+def ended_by(code: Exit, *failures: type[Failure]) -> Iterator[None]:
+    """Ends the run with an exit code if the block raises one of these failures."""
+    try:
+        yield
+    except failures as error:
+        raise Stop(code, error.summary, error.remedy) from error
+
+
+def exit_code(findings: Iterable[Finding]) -> Exit:
+    """The exit code of a run with these findings, if it got to its result."""
+    return Exit.FINDINGS if any(finding.blocks for finding in findings) else Exit.FINE

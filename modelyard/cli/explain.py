@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judging
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def run(args: Namespace) -> Exit:
     family = {one: text for one, text in known.items() if one[:3] == code} if args.code is not None else known
     if family:
         if args.json:
-            _print({"formatVersion": 1, "codes": {one: text.title for one, text in family.items()}})
+            say_json({"formatVersion": 1, "codes": {one: text.title for one, text in family.items()}})
         else:
             say(list_text(family, style))
         return Exit.FINE
@@ -51,7 +52,7 @@ def run(args: Namespace) -> Exit:
         remedy = close or "modelyard explain lists all codes"
         raise Stop(Exit.USAGE, f"unknown finding code {args.code!r}", remedy)
     if args.json:
-        _print({"formatVersion": 1, "code": code, "title": known[code].title, "markdown": known[code].body})
+        say_json({"formatVersion": 1, "code": code, "title": known[code].title, "markdown": known[code].body})
     else:
         say(explanation_text(known[code], style))
     return Exit.FINE
@@ -68,9 +69,3 @@ def _rules(args: Namespace) -> "Mapping[str, Explanation]":
 
     with judging(root, args) as by:
         return explained(root, by.base) if by.policies else {}
-
-
-def _print(document: object) -> None:
-    from modelyard.report.json import json_text
-
-    say([json_text(document)])

@@ -10,8 +10,9 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.cli.common import note, project_root, say
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import note, say
 from modelyard.cli.streams import style_for, wants_colour
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.report.style import safe, wrapped

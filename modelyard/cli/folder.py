@@ -33,13 +33,6 @@ class Replaced(NamedTuple):
     """Files of an earlier run that are no longer generated but stay because they were changed since."""
 
 
-class _Place(NamedTuple):
-    """The place of a file below the base."""
-
-    folder: PurePosixPath
-    name: str
-
-
 class _Folder(NamedTuple):
     """One folder to replace."""
 
@@ -64,7 +57,7 @@ def replace_generated(base: Path, folders: Iterable[tuple[str, Mapping[str, str]
         OSError: something cannot be written. In both cases, and when ``folders`` itself raises, no file was replaced
             or deleted, unless moving finished files into place fails.
     """
-    staged: dict[_Place, _Place] = {}
+    staged: dict[PurePosixPath, PurePosixPath] = {}
     made: list[Path] = []
     found: list[_Folder] = []
     with undone(partial(_clear, base, staged, made)):
@@ -72,11 +65,11 @@ def replace_generated(base: Path, folders: Iterable[tuple[str, Mapping[str, str]
             folder = PurePosixPath(name)
             one = _Folder(folder, _manifest(base, folder), {name: _digest(text) for name, text in files.items()})
             for file, text in files.items():
-                place = _place(folder, file)
+                place = folder / file
                 _may_replace(base, place, one.digests[file], one.earlier.get(file))
                 _stage(base, place, text, staged, made)
             manifest = _text((name, {digest}) for name, digest in one.digests.items())
-            _stage(base, _Place(folder, MANIFEST), manifest, staged, made)
+            _stage(base, folder / MANIFEST, manifest, staged, made)
             found.append(one)
         for one in found:
             _write_both(base, one, staged, made)
@@ -93,19 +86,14 @@ def replace_generated(base: Path, folders: Iterable[tuple[str, Mapping[str, str]
     return Replaced(sum(len(one.digests) for one in found), kept)
 
 
-def _clear(base: Path, staged: Iterable[_Place], made: Sequence[Path]) -> None:
+def _clear(base: Path, staged: Iterable[PurePosixPath], made: Sequence[Path]) -> None:
     """Removes staged files, and the folders that become empty without them."""
     for stage in list(staged):
-        with suppress(OSError, Stop), _opened(base, stage.folder) as at:
+        with suppress(OSError, Stop), _opened(base, stage.parent) as at:
             os.unlink(stage.name, dir_fd=at)
     for path in reversed(made):
         with suppress(OSError):
             path.rmdir()
-
-
-def _place(folder: PurePosixPath, name: str) -> _Place:
-    path = folder / name
-    return _Place(path.parent, path.name)
 
 
 def _digest(content: str | bytes) -> str:
@@ -118,7 +106,7 @@ def _text(digests: Iterable[tuple[str, Iterable[str]]]) -> str:
 
 def _manifest(base: Path, folder: PurePosixPath) -> dict[str, frozenset[str]]:
     """Digests by name from the folder's manifest, for names of files in the folder only."""
-    content = _content(base, _Place(folder, MANIFEST))
+    content = _content(base, folder / MANIFEST)
     known: dict[str, frozenset[str]] = {}
     for line in (content or b"").decode(errors="replace").split("\n"):
         entry = _LINE.fullmatch(line)
@@ -134,12 +122,12 @@ def _is_name(text: str) -> bool:
     return plain and ".." not in path.parts and path.name not in ("", MANIFEST)
 
 
-def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | None) -> None:
+def _may_replace(base: Path, place: PurePosixPath, new: str, earlier: frozenset[str] | None) -> None:
     """Ends the run if a file is in the way that no earlier run wrote, or that was changed since."""
     content = _content(base, place)
     if content is None or _digest(content) in {new, *(earlier or ())}:
         return
-    path = base / place.folder / place.name
+    path = base / place
     if earlier is None:
         raise Stop(
             Exit.USAGE,
@@ -153,23 +141,23 @@ def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | 
     )
 
 
-def _delete_stale(base: Path, one: _Folder, present: frozenset[_Place]) -> Iterator[Path]:
+def _delete_stale(base: Path, one: _Folder, present: frozenset[PurePosixPath]) -> Iterator[Path]:
     """Deletes files that only the earlier run wrote, and yields those that it may not delete."""
     for name, digests in sorted(one.earlier.items()):
-        place = _place(one.path, name)
+        place = one.path / name
         if place in present:
             continue
-        path = base / place.folder / place.name
         try:
             content = _content(base, place)
             if content is None:
                 continue
             if _digest(content) in digests:
-                _unlink(base, place)
+                with _opened(base, place.parent) as at:
+                    os.unlink(place.name, dir_fd=at)
                 continue
         except (OSError, Stop):
             pass
-        yield path
+        yield base / place
 
 
 @contextmanager
@@ -218,11 +206,11 @@ def _open(name: str, flags: int, at: int, path: Path) -> int:
         raise
 
 
-def _content(base: Path, place: _Place) -> bytes | None:
+def _content(base: Path, place: PurePosixPath) -> bytes | None:
     """The content of a file, None if it does not exist."""
-    path = base / place.folder / place.name
+    path = base / place
     try:
-        with _opened(base, place.folder) as at:
+        with _opened(base, place.parent) as at:
             return read_open(_open(place.name, OPENING, at, path), path)
     except FileNotFoundError:
         return None
@@ -231,36 +219,33 @@ def _content(base: Path, place: _Place) -> bytes | None:
         raise Stop(Exit.USAGE, f"{path} cannot be replaced: {error.reason}", remedy) from None
 
 
-def _stage(base: Path, place: _Place, text: str, staged: dict[_Place, _Place], made: list[Path]) -> _Place:
+def _stage(
+    base: Path, place: PurePosixPath, text: str, staged: dict[PurePosixPath, PurePosixPath], made: list[Path]
+) -> PurePosixPath:
     """Writes a text beside its place and returns the staged place; notes the name before writing."""
-    stage = place._replace(name=f".modelyard-{token()}")
+    stage = place.with_name(f".modelyard-{token()}")
     staged[stage] = place
-    with _opened(base, place.folder, made) as at:
+    with _opened(base, place.parent, made) as at:
         try:
             handle = os.open(stage.name, NEW, 0o666, dir_fd=at)
             # No fsync for each file: there may be thousands, and another run recreates them.
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
         except OSError as error:
-            error.filename = str(base / place.folder / place.name)
+            error.filename = str(base / place)
             raise
     return stage
 
 
-def _write_both(base: Path, one: _Folder, staged: dict[_Place, _Place], made: list[Path]) -> None:
+def _write_both(base: Path, one: _Folder, staged: dict[PurePosixPath, PurePosixPath], made: list[Path]) -> None:
     """Writes a manifest of both runs, valid until all files are in place."""
     if one.earlier:
         both = {name: {digest, *one.earlier.get(name, ())} for name, digest in one.digests.items()}
-        stage = _stage(base, _Place(one.path, MANIFEST), _text(({**one.earlier, **both}).items()), staged, made)
+        stage = _stage(base, one.path / MANIFEST, _text(({**one.earlier, **both}).items()), staged, made)
         _move(base, stage, staged[stage])
         del staged[stage]
 
 
-def _move(base: Path, stage: _Place, place: _Place) -> None:
-    with _opened(base, place.folder) as at:
+def _move(base: Path, stage: PurePosixPath, place: PurePosixPath) -> None:
+    with _opened(base, place.parent) as at:
         os.rename(stage.name, place.name, src_dir_fd=at, dst_dir_fd=at)
-
-
-def _unlink(base: Path, place: _Place) -> None:
-    with _opened(base, place.folder) as at:
-        os.unlink(place.name, dir_fd=at)

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import note
+from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.outputs import Undo, create, missing_folders
+from modelyard.cli.printing import note
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
 
@@ -40,22 +41,19 @@ def from_cluster(args: Namespace, root: Path, undo: Undo, name: str | None = Non
         undo: receives what removes the files again.
         name: name of the stack; None: that of the context.
     """
-    from modelyard.cluster.connection import ClusterError, connect, current_context
+    from modelyard.cluster.connection import connect, current_context
     from modelyard.cluster.platform_objects import platform_objects
 
-    with ended_by_signal("init was stopped; it writes all files or none"):
-        try:
-            client = connect(args.context, "--context")
-            context = str(args.context or current_context())
-            file = _new_file(root, name, context)
-            note(f"reading the cluster of context {context} …")
-            objects = platform_objects(client, args.namespace)
-            if objects.unread:
-                note(f"these credentials may not list {', '.join(objects.unread)}")
-            found = _settled(objects, args)
-            return _written(args, root, file, context, client, found, undo)
-        except ClusterError as error:
-            raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    with ended_by_signal("init was stopped; it writes all files or none"), reached():
+        client = connect(args.context, "--context")
+        context = str(args.context or current_context())
+        file = _new_file(root, name, context)
+        note(f"reading the cluster of context {context} …")
+        objects = platform_objects(client, args.namespace)
+        if objects.unread:
+            note(f"these credentials may not list {', '.join(objects.unread)}")
+        found = _settled(objects, args)
+        return _written(args, root, file, context, client, found, undo)
 
 
 def _new_file(root: Path, name: str | None, context: str) -> Path:

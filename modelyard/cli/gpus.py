@@ -4,7 +4,6 @@ With --live, show the GPUs of a stack's cluster now: who uses them, which are fr
 for a node. --team, --node, --nodes, --metrics and --idle are only for --live.
 """
 
-import os
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -13,8 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import DEFAULT_STACK, chosen_stack, json_option, project_root, say, say_wrapped
+from modelyard.cli.common import chosen_stack, project_root, prometheus, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import DEFAULT_STACK, json_option
+from modelyard.cli.printing import say, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 from modelyard.names import HARDWARE_FILE
 
@@ -104,9 +105,7 @@ def run(args: Namespace) -> Exit:
             say_wrapped([f"Not supported: {', '.join(args.gpu)}. To see why, run: modelyard gpus {args.gpu[0]}"])
             return Exit.FINE
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(gpus_document(rows))])
+        say_json(gpus_document(rows))
         return Exit.FINE
     style = style_for(args, sys.stdout)
     say(gpu_text(rows, style) if args.gpu else gpus_text(rows, style))
@@ -133,7 +132,6 @@ def _check_own(root: Path | None) -> None:
 
 def _run_live(args: Namespace) -> Exit:
     """Reads the cluster and prints the tables."""
-    from modelyard.cli.job import reached
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
     from modelyard.report.pool import Asked, pool_document, pool_text
@@ -164,9 +162,7 @@ def _run_live(args: Namespace) -> Exit:
         view = view.of_node(args.node)
     asked = Asked(stack.name, now, usage, args.nodes)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(pool_document(view, asked))])
+        say_json(pool_document(view, asked))
     else:
         say(pool_text(view, asked, style_for(args, sys.stdout)))
     return Exit.FINE
@@ -174,16 +170,14 @@ def _run_live(args: Namespace) -> Exit:
 
 def _usage(named: str | None, known: str | None, minutes: int) -> "Usage | None":
     """GPU usage; None where no server is known. A server named on the command line must answer."""
-    from modelyard.probes.prometheus import BadAddress, ServerError, server
+    from modelyard.probes.prometheus import ServerError
     from modelyard.runs.pool import Usage, busy_gpus
 
     url = named if named is not None else known
     if url is None:
         return None
     try:
-        return busy_gpus(server(url, os.environ, named=named is not None), minutes)
-    except BadAddress as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+        return busy_gpus(prometheus(url, named=named is not None), minutes)
     except ServerError as error:
         if named is not None:
             raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import say, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.outputs import all_or_none, create
+from modelyard.cli.printing import say, say_wrapped
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
@@ -135,9 +135,11 @@ def _from_cluster(args: Namespace, root: Path) -> Exit:
 
 def _files(args: Namespace, root: Path, stacks: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     """The files of a new project, and the lines that an existing .gitignore lacks."""
+    from modelyard.catalog.library import built_in_versions
     from modelyard.cli.starter import IGNORED, project_files
 
-    files = project_files(_name(args.name, root), stacks, _built_in(), _ci(args.ci, root))
+    built_in = {name: patch.sha256 for name, patch in built_in_versions().items()}
+    files = project_files(_name(args.name, root), stacks, built_in, _ci(args.ci, root))
     # Most repositories have one, with other lines.
     ignored = files.pop(IGNORED).split() if os.path.lexists(root / IGNORED) else []
     _check_free(root, files)
@@ -189,13 +191,6 @@ def _ci(given: "Ci | None", root: Path) -> "Ci":
     return "none"
 
 
-def _built_in() -> dict[str, str]:
-    """The digests of all built-in patch versions."""
-    from modelyard.catalog.library import built_in_versions
-
-    return {name: patch.sha256 for name, patch in built_in_versions().items()}
-
-
 def _check_free(root: Path, names: Iterable[str]) -> None:
     """Ends the run if anything is in the way of a file; names everything at once."""
     taken = [name for name in names if os.path.lexists(root / name)]
@@ -204,16 +199,11 @@ def _check_free(root: Path, names: Iterable[str]) -> None:
         blocking = (one for one in parents if os.path.lexists(root / one))
         taken += [one for one in blocking if (root / one).is_symlink() or not (root / one).is_dir()]
     if taken:
-        listed = "\n".join(dict.fromkeys(taken))
+        listed = "\n".join(map(safe, dict.fromkeys(taken)))
         there = "one file is" if len(set(taken)) == 1 else "these files are"
         raise Stop(
             Exit.USAGE,
-            f"nothing was written, because {there} already in {root}:\n{safe_lines(listed)}",
+            f"nothing was written, because {there} already in {root}:\n{listed}",
             "to add a stack to this project, copy one of its stack files, or run modelyard init --from-cluster; for "
             "another project, use another folder; for a clone of modelyard's repository, run modelyard init --migrate",
         )
-
-
-def safe_lines(text: str) -> str:
-    """Several lines of text from outside."""
-    return "\n".join(safe(line) for line in text.splitlines())

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.findings import Finding, ordered
 
 if TYPE_CHECKING:
@@ -87,14 +87,12 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
     from modelyard.preview.earlier import earlier
     from modelyard.preview.git import RevisionError
 
-    try:
-        with (
-            ended_by_signal("the run was stopped; its temporary files were removed"),
-            earlier(root, args.base) as found,
-        ):
-            yield Judging(True, found.root, found)
-    except RevisionError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    with (
+        ended_by(Exit.USAGE, RevisionError),
+        ended_by_signal("the run was stopped; its temporary files were removed"),
+        earlier(root, args.base) as found,
+    ):
+        yield Judging(True, found.root, found)
 
 
 def judged(root: Path, planned: "Planned", by: Judging, today: date) -> "Planned":

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import asked_text, chosen_files, json_option, project_root, say, stack_options
+from modelyard.cli.common import asked_text, chosen_files, project_root, reached, read_stack
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_options
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.progress import beside, followed
 from modelyard.cli.streams import style_for
 
@@ -25,31 +27,22 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Reads the objects of each stack and prints their ledgers."""
     from modelyard.plan.undo.entries import noted_in
+    from modelyard.report.ledger import ledger_document, ledger_text
 
     root = project_root(args)
     files = chosen_files(root, args)
     states = followed((_state(root, name, path, args) for name, path in files.items()), len(files))
     found = [(name, state.source, noted_in(state)) for name, state in zip(files, states, strict=True)]
     if args.json:
-        from modelyard.report.json import json_text
-        from modelyard.report.ledger import ledger_document
-
-        say([json_text(ledger_document(found))])
+        say_json(ledger_document(found))
         return Exit.FINE
-    from modelyard.report.ledger import ledger_text
-
     style = style_for(args, sys.stdout)
     say([line for name, source, targets in found for line in ledger_text(name, source, targets, style)])
     return Exit.FINE
 
 
 def _state(root: Path, name: str, path: Path, args: Namespace) -> "ClusterState":
-    from modelyard.plan.project import shown
-    from modelyard.stack import load
-
-    stack, findings = load(path, shown(root, path), root)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    stack = read_stack(root, name, path)
     return _live(root, stack, verbose=args.verbose) if args.live else _recorded(root, name)
 
 
@@ -73,17 +66,14 @@ def _held(root: Path, name: str) -> "Mapping[ObjectKey, StateObject] | None":
 
 
 def _live(root: Path, stack: "Stack", *, verbose: bool) -> "ClusterState":
-    from modelyard.cluster.connection import ClusterError, connect, transport
+    from modelyard.cluster.connection import connect, transport
     from modelyard.cluster.requests import Counter
     from modelyard.plan.project import read_live, reading_state_objects
 
-    try:
-        with reading_state_objects(root, stack) as held:
-            client = connect(stack.context)
-            counter = Counter(transport(client))
-            state, _ = read_live(root, stack, client, held)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    with reached(), reading_state_objects(root, stack) as held:
+        client = connect(stack.context)
+        counter = Counter(transport(client))
+        state, _ = read_live(root, stack, client, held)
     if verbose:
         beside(asked_text(stack.name, counter.total()).rstrip())
     return state

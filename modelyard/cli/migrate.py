@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,8 +10,9 @@ from shutil import rmtree
 from typing import NamedTuple
 
 import modelyard
-from modelyard.cli.common import project_root, say, say_wrapped
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import say, say_wrapped
 from modelyard.report.style import safe
 
 _PROGRAMS = {"stacks/__main__.py": "program.txt", "policies/__main__.py": "policy-program.txt"}
@@ -58,10 +58,9 @@ def migrate(args: Namespace) -> Exit:
     if not (found.written or found.removed):
         return Exit.FINE
     if not args.yes:
-        from modelyard.cli.question import agreed
+        from modelyard.cli.question import need_yes
 
-        if not sys.stdin.isatty() or not agreed():
-            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
+        need_yes()
     _carry_out(root, found)
     say(["Migrated. Every plan is the same as before; to see the plans, run: modelyard plan --all"])
     if (root / "modelyard" / "__init__.py").is_file():

@@ -1,7 +1,7 @@
 """Files that verbs write: new ones appear together or not at all, and outputs never replace the project's own files."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -85,6 +85,31 @@ def refuse_own_files(root: Path, files: Iterable[Path]) -> None:
                 f"{file} is a file of the project; outputs cannot replace it",
                 "name another file",
             )
+
+
+def with_formats(
+    names: Sequence[str], by_ending: Mapping[str, str], single: str | None, other: str | None = None
+) -> list[tuple[str, Path]]:
+    """The output files that the command line names, each with its format.
+
+    Args:
+        names: the files.
+        by_ending: the format for each file extension.
+        single: the format of a file that is the only one; None: as for several.
+        other: the format of files with other extensions.
+
+    Raises:
+        Stop: the format of a file is unknown.
+    """
+    found = []
+    for name in names:
+        path = Path(name)
+        form = (single if len(names) == 1 else None) or by_ending.get(path.suffix.lower(), other)
+        if form is None:
+            remedy = f"end its name in {', '.join(by_ending)}, or give --format"
+            raise Stop(Exit.USAGE, f"the format of {name} is unknown", remedy)
+        found.append((form, path))
+    return found
 
 
 def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:

@@ -244,12 +244,6 @@ def _ends_with_stack(parser: ArgumentParser) -> bool:
     return [action.dest for action in parser._get_positional_actions()][-1:] == ["stack"]
 
 
-def verb_in(words: list[str]) -> str | None:
-    """The verb of a command line, which may be incomplete; None if it has none that is known."""
-    name = split(words)[1]
-    return name if name in VERBS else None
-
-
 def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
     """The options before the verb, the verb, and what follows it."""
     index = 0

@@ -5,10 +5,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, project_root, say, say_findings, say_wrapped
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_findings, say_json, say_wrapped
 from modelyard.cli.streams import style_for
-from modelyard.findings import Finding
 from modelyard.names import PATCHES_FOLDER
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ def run(args: Namespace) -> Exit:
         return _release(root, library, new, args.name)
     style = style_for(args, sys.stdout)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(patches_document(library, name, version))])
+        say_json(patches_document(library, name, version))
     elif name:
         say(patch_text(library, name, version, style))
     else:
@@ -67,7 +66,8 @@ def run(args: Namespace) -> Exit:
     unused = [patch.id for patch in new.values() if name in ("", patch.name)]
     if unused and not args.json:
         say_wrapped(_unused(unused))
-    return _report(library.findings, args)
+    say_findings(library.findings, args)
+    return Exit.FINDINGS if library.findings else Exit.FINE
 
 
 def _unused(ids: list[str]) -> list[str]:
@@ -114,11 +114,6 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
     already = "every version is already released" if only is None else f"every version of {only} is already released"
     say([f"released {name.replace('/', '@')}" for name in sorted(fresh)] or [already])
     return Exit.FINE
-
-
-def _report(findings: tuple[Finding, ...], args: Namespace) -> Exit:
-    say_findings(findings, args)
-    return Exit.FINDINGS if findings else Exit.FINE
 
 
 def _broken(patch: "PatchVersion") -> "Iterator[str]":

@@ -10,22 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
-from modelyard.cli.common import (
-    chosen_files,
-    chosen_target,
-    json_option,
-    matching_targets,
-    plan_one,
-    project_root,
-    requests_text,
-    say,
-    stack_options,
-    with_jobs,
-)
+from modelyard.cli.common import chosen_files, plan_one, project_root, requests_text, with_jobs
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import Executor, each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.options import json_option, stack_options
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import stop_text, style_for
+from modelyard.cli.targets import chosen_target, matching_targets
 from modelyard.findings import loud
 
 if TYPE_CHECKING:
@@ -34,6 +26,7 @@ if TYPE_CHECKING:
     from modelyard.plan.values import Plan
     from modelyard.preview.matrix import Column
     from modelyard.report.style import Style
+    from modelyard.stack import Stack
 
 
 MANY = 50
@@ -56,12 +49,13 @@ class What(NamedTuple):
 class Shown(NamedTuple):
     """One stack's part of the output, small enough to pass between processes."""
 
-    text: str
-    errors: str
+    text: str = ""
+    errors: str = ""
     """Why there is no plan, for standard error."""
-    planned: bool
-    changed: bool
-    blocked: bool
+    planned: bool = False
+    changed: bool = False
+    blocked: bool = False
+    """Whether the plan has errors."""
     failed: Exit = Exit.FINE
     """If the stack could not be read at all: the exit code of a run of it alone."""
 
@@ -142,7 +136,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         sys.stderr.write(shown.errors)
         planned += shown.planned
         changed += shown.changed
-        blocked += shown.planned and shown.blocked
+        blocked += shown.blocked
         failed = max(failed, shown.failed)
     if several and args.json:
         sys.stdout.write("\n]}\n" if files else '{"formatVersion": 1, "plans": []}\n')
@@ -218,14 +212,11 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
             reasons,
         )
     found = tuple(row for row in rows(columns) if not matched or any(row.target in one for one in matched.values()))
+    from modelyard.report.matrix import matrix_document, matrix_text
+
     if args.json:
-        from modelyard.report.json import json_text
-        from modelyard.report.matrix import matrix_document
-
-        say([json_text(matrix_document(found, [one.stack for one in columns]))])
+        say_json(matrix_document(found, [one.stack for one in columns]))
     else:
-        from modelyard.report.matrix import matrix_text
-
         say(matrix_text(found, len(columns), style_for(args, sys.stdout)))
     if failed:
         stop = Stop(Exit.USAGE, f"{', '.join(failed)} cannot be planned", "", reasons)
@@ -246,7 +237,7 @@ def _column(
     if result.plan is None or result.stack is None:
         return None, result.findings, requests_text(result), {}
     made = column(result.plan, result.stack.config.kubernetes_version, key)
-    return made, (), requests_text(result), {name: matching_targets(result, name) for name in names}
+    return made, (), requests_text(result), {name: matching_targets(result.plan, result.stack, name) for name in names}
 
 
 def _one(what: What, file: Path) -> Fresh[Shown]:
@@ -266,16 +257,9 @@ def _one(what: What, file: Path) -> Fresh[Shown]:
             from modelyard.report.json import findings_document, json_text
 
             document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
-            part = Shown(
-                text=json_text(document), errors="", planned=False, changed=False, blocked=True, failed=stop.code
-            )
-            return Fresh(part, None)
+            return Fresh(Shown(text=json_text(document), failed=stop.code), None)
         stop.summary = f"{file.name}: {stop.summary}"
-        lines = stop_text(stop, what.errors)
-        part = Shown(
-            text="", errors="\n".join(lines) + "\n", planned=False, changed=False, blocked=True, failed=stop.code
-        )
-        return Fresh(part, None)
+        return Fresh(Shown(errors="\n".join(stop_text(stop, what.errors)) + "\n", failed=stop.code), None)
 
 
 def _planned(what: What, file: Path) -> tuple["Planned", str]:
@@ -295,19 +279,13 @@ def _text(what: What, file: Path, result: "Planned", requests: str) -> Shown:
     from modelyard.report.terminal import plan_text
     from modelyard.stack.project import stack_of
 
-    args = what.args
-    plan = result.plan
-    if plan is None:
+    args, plan, stack = what.args, result.plan, result.stack
+    if plan is None or stack is None:
         shown = result.findings if args.notes else loud(result.findings)
         name = stack_of(file.name)
-        return Shown(
-            text="",
-            errors=requests + "\n".join((*findings_text(shown, what.errors), f"error: {name} cannot be planned", "")),
-            planned=False,
-            changed=False,
-            blocked=True,
-        )
-    only = _only(result, args.target)
+        why = (*findings_text(shown, what.errors), f"error: {name} cannot be planned", "")
+        return Shown(errors=requests + "\n".join(why))
+    only = _only(plan, stack, args.target)
     _save(what.root, plan, args)
     lines = plan_text(plan, what.output, advice=args.notes, only=only, saved=args.out or "")
     return Shown(
@@ -320,16 +298,10 @@ def _json(what: What, result: "Planned", requests: str) -> Shown:
     from modelyard.report.json import findings_document, json_text
     from modelyard.report.part import part_of
 
-    plan, end = result.plan, "" if what.several else "\n"
-    if plan is None:
-        return Shown(
-            text=json_text(findings_document(result.findings)) + end,
-            errors=requests,
-            planned=False,
-            changed=False,
-            blocked=True,
-        )
-    only = _only(result, what.args.target)
+    plan, stack, end = result.plan, result.stack, "" if what.several else "\n"
+    if plan is None or stack is None:
+        return Shown(text=json_text(findings_document(result.findings)) + end, errors=requests)
+    only = _only(plan, stack, what.args.target)
     _save(what.root, plan, what.args)
     document = plan_to_json(plan if only is None else part_of(plan, only))
     return Shown(
@@ -341,9 +313,9 @@ def _json(what: What, result: "Planned", requests: str) -> Shown:
     )
 
 
-def _only(result: "Planned", names: list[str]) -> frozenset[str] | None:
+def _only(plan: "Plan", stack: "Stack", names: list[str]) -> frozenset[str] | None:
     """The targets to show; None for all."""
-    return frozenset(chosen_target(result, name) for name in names) if names else None
+    return frozenset(chosen_target(plan, stack, name) for name in names) if names else None
 
 
 def _changes(plan: "Plan", only: frozenset[str] | None) -> bool:

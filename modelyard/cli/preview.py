@@ -3,23 +3,26 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
-from modelyard.cli.common import chosen_format, note, project_root, renamed_option, whole_number
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.common import project_root
+from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
+from modelyard.cli.options import chosen_format, renamed_option, whole_number
+from modelyard.cli.printing import note
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 from modelyard.files import folder_in_repository
 from modelyard.hiding import hidden_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from modelyard.preview.revisions import Range
     from modelyard.preview.stacks import Job
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 
 FORMATS = ("text", "markdown", "html", "json")
+Outputs = Sequence[tuple[str, Path | None]]
+"""The formats to write, each with its file; without one, it goes to standard output."""
 _BY_ENDING = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".json": "json"}
 
 
@@ -126,14 +131,14 @@ class Shown(NamedTuple):
     code: int
 
 
-def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None]]", host: "CodeHost | None") -> Shown:
+def _shown(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None") -> Shown:
     """What a run shows: from the cache, or else computed and stored."""
     from modelyard.preview.git import RevisionError
     from modelyard.preview.project import files_named, range_of
     from modelyard.preview.project_files import stack_files
     from modelyard.preview.revisions import default_base
 
-    try:
+    with ended_by(Exit.USAGE, RevisionError):
         span = range_of(root, args.base or default_base(root, os.environ), args.head, args.policies or "base")
         compute = partial(_computed, root, args, wanted, host, executor(args), span)
         cache = None if no_cache(args) else _cache(root, args, wanted, host)
@@ -151,25 +156,16 @@ def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None
         if again:
             cache.put_alone(key, key_in, files_named(root), shown)
         return shown
-    except RevisionError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
-def _cache(
-    root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None]]", host: "CodeHost | None"
-) -> Cache | None:
+def _cache(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None") -> Cache | None:
     forms = [(form, path is None) for form, path in wanted]
     options = [args.policies, args.report_url, args.limit, args.detailed_exitcode, forms, host]
     return cache_for(root, "preview", {"options": options, "style": style_for(args, sys.stdout)})
 
 
 def _computed(
-    root: Path,
-    args: Namespace,
-    wanted: "Sequence[tuple[str, Path | None]]",
-    host: "CodeHost | None",
-    on: Executor,
-    span: "Range",
+    root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None", on: Executor, span: "Range"
 ) -> tuple[Shown, bool]:
     """What a run shows, and whether another run would show and print the same."""
     from modelyard.preview.project import preview
@@ -195,23 +191,13 @@ def _noted(work: "Callable[[Job], StackDiff | None]", job: "Job") -> "tuple[Stac
     return work(job), repeatable()
 
 
-def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
-    """The formats to write, each with its file."""
+def _wanted(args: Namespace) -> Outputs:
     form = chosen_format(args)
     if not args.out:
         return [(form or "text", None)]
-    found: list[tuple[str, Path | None]] = []
-    for name in args.out:
-        path = Path(name)
-        known = form if form is not None and len(args.out) == 1 else _BY_ENDING.get(path.suffix.lower(), form)
-        if known is None:
-            raise Stop(
-                Exit.USAGE,
-                f"the format of {name} is unknown",
-                f"end its name in {', '.join(_BY_ENDING)}, or give --format",
-            )
-        found.append((known, path))
-    return found
+    from modelyard.cli.outputs import with_formats
+
+    return with_formats(args.out, _BY_ENDING, form, form)
 
 
 def _check_comment(args: Namespace) -> None:

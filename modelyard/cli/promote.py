@@ -12,8 +12,10 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cli.common import json_option, project_root, say, stack_files
+from modelyard.cli.common import project_root, read_stack, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 from modelyard.hiding import hidden, hidden_lines
 
@@ -54,21 +56,15 @@ def run(args: Namespace) -> Exit:
     """Compares, shows the edit, and writes it where asked to."""
     from modelyard.catalog.select import secret_texts
     from modelyard.files import read_text
-    from modelyard.plan.project import shown
     from modelyard.preview.promote import Promotion, promoted, promotion
-    from modelyard.stack import load, load_text
+    from modelyard.stack import load_text
     from modelyard.stack.yaml.edit import EditError
 
     root = project_root(args)
     paths = stack_files(root, [args.source, args.target], False)
     if len(paths) < 2:
         raise Stop(Exit.USAGE, f"{args.source} is both source and target", "name two stacks")
-    stacks: list[Stack] = []
-    for name, path in paths.items():
-        stack, findings = load(path, shown(root, path), root)
-        if stack is None:
-            raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-        stacks.append(stack)
+    stacks = [read_stack(root, name, path) for name, path in paths.items()]
     source, target = stacks
     ahead, behind = (_chosen(root, stack) for stack in stacks)
     secrets = secret_texts((*ahead, *behind))
@@ -146,8 +142,6 @@ def _print(
     parsed = [parse(text.encode())[0] for text in (before, after)]
     diff = hidden_lines(lines, *(one.value for one in parsed if one is not None), texts=secrets)
     if args.json:
-        from modelyard.report.json import json_text
-
         document = {
             "formatVersion": 1,
             "source": source.name,
@@ -159,7 +153,7 @@ def _print(
             "diff": "\n".join(diff),
             "written": bool(args.write and diff),
         }
-        say([json_text(document)])
+        say_json(document)
         return
     from modelyard.report.promotion import promotion_text
 

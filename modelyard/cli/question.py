@@ -6,21 +6,19 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from modelyard.cli.common import note
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import note
 
 
 def agreed(question: str = "") -> bool:
-    """Whether the answer is yes; any other answer, or none, is no.
+    """Whether the answer is yes; any other answer, or none, is no."""
+    return _answer(f"{question}Type yes to continue: ").strip() == "yes"
 
-    A signal ends the wait at any time. A plain read would notice a signal that arrives between question and read only
-    after the next line, so this waits for a line or a signal.
-    """
-    sys.stderr.write(f"{question}Type yes to continue: ")
-    sys.stderr.flush()
-    if not getattr(sys.stderr, "heard", True):
-        return False  # nobody can agree to a question they cannot read
-    _wait()
-    return sys.stdin.readline().strip() == "yes"
+
+def need_yes(question: str = "", nothing: str = "nothing was changed") -> None:
+    """Ends the run unless someone at a terminal agrees; ``nothing`` says what was not done."""
+    if not (sys.stdin.isatty() and agreed(question)):
+        raise Stop(Exit.USAGE, nothing, "answer yes, or give --yes in scripts")
 
 
 def choice(question: str, options: Sequence[str]) -> int | None:
@@ -31,22 +29,28 @@ def choice(question: str, options: Sequence[str]) -> int | None:
     note(question)
     for number, option in enumerate(options, 1):
         note(f"  {number}. {option}", 5)
-    while True:
-        sys.stderr.write(f"Type a number from 1 to {len(options)} (Enter: 1): ")
-        sys.stderr.flush()
-        if not getattr(sys.stderr, "heard", True):
-            return None
-        _wait()
-        line = sys.stdin.readline()
+    while line := _answer(f"Type a number from 1 to {len(options)} (Enter: 1): "):
         answer = line.strip() or "1"
-        if not line:
-            return None
         if answer.isdecimal() and 1 <= int(answer) <= len(options):
             return int(answer) - 1
+    return None
+
+
+def _answer(question: str) -> str:
+    """The line that the person types, with its end; empty if there is none."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    if not getattr(sys.stderr, "heard", True):
+        return ""  # nobody can answer a question they cannot read
+    _wait()
+    return sys.stdin.readline()
 
 
 def _wait() -> None:
-    """Returns when input is ready; raises what a signal's handler raises."""
+    """Returns when input is ready; raises what a signal's handler raises.
+
+    A plain read would notice a signal that arrives between question and read only after the next line.
+    """
     try:
         sys.stdin.fileno()
     except OSError:

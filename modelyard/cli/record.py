@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_files, project_root, say, stacks_argument
+from modelyard.cli.common import chosen_files, project_root, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import stacks_argument
+from modelyard.cli.printing import say
 from modelyard.cli.progress import beside, followed
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
@@ -45,7 +47,6 @@ def run(args: Namespace) -> Exit:
 
 def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]:
     """Records one stack's platform and its remote clusters, and returns a summary."""
-    from modelyard.cluster.connection import ClusterError
     from modelyard.cluster.live import snapshot
     from modelyard.cluster.recorded import recorded_name
     from modelyard.plan.project import shown
@@ -56,7 +57,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
     said = []
-    try:
+    with reached():
         for remote, client, wanted in _clusters(root, stack, context):
             shown_as = recorded_name(name, remote) if remote else name
             beside(f"recording {safe(shown_as)} …")
@@ -67,8 +68,6 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
             if taken.unread:
                 lists = " or ".join(taken.unread)
                 beside(f"these credentials may not list {safe(lists)}, so the recorded platform has none")
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     return said + list(_forgotten(root, stack))
 
 

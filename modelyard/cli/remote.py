@@ -7,17 +7,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    chosen_stack,
-    json_option,
-    project_root,
-    renamed_option,
-    say,
-    say_errors,
-    stack_and_name,
-    stack_argument,
-)
+from modelyard.cli.common import chosen_stack, project_root, stack_and_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, renamed_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json
 from modelyard.cli.streams import style_for
 from modelyard.report.style import safe, wrapped
 
@@ -70,15 +63,15 @@ def run(args: Namespace) -> Exit:
         from modelyard.cli.outputs import refuse_own_folders
 
         refuse_own_folders(root, Path(args.out_dir), [stack.name])
-        written = _write(stack, chosen, own, wrong, Path(args.out_dir))
-        if not wrong:
+        if wrong:
+            sys.stderr.write("nothing was written: correct the errors first\n")
+        else:
             from modelyard.stack.words import plural
 
+            written = _write(stack, chosen, own, Path(args.out_dir))
             sys.stderr.write(f"{plural(written, 'file')} written to {safe(str(args.out_dir))}\n")
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(remote_document(stack.name, stack.file, made))])
+        say_json(remote_document(stack.name, stack.file, made))
     elif not made:
         words = f"{stack.name} has no remote resources; set remote in a resource of modelyard:resources"
         say(wrapped(words, 0, style_for(args, sys.stdout).columns))
@@ -122,15 +115,12 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
     return found
 
 
-def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequence[object], folder: Path) -> int:
-    """Writes the files of every launch, or none if there are errors.
+def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", folder: Path) -> int:
+    """Writes the files of every launch; returns their number.
 
     Each job has its own folder in the stack's folder, and folders of other jobs are left alone: the files that launched
     a running machine also end it.
     """
-    if wrong:
-        sys.stderr.write("nothing was written: correct the errors first\n")
-        return 0
     from modelyard.cli.folder import replace_generated
     from modelyard.workloads.remote.cluster import cluster_files
     from modelyard.workloads.remote.copies import copy_jobs

@@ -13,21 +13,12 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.common import (
-    chosen_files,
-    json_option,
-    note,
-    plan_one,
-    project_root,
-    renamed_option,
-    requests_text,
-    say,
-    stack_options,
-)
+from modelyard.cli.common import chosen_files, plan_one, project_root, requests_text
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import each
 from modelyard.cli.judging import Judging, base_option, judged, judging
-from modelyard.cli.streams import style_for
+from modelyard.cli.options import json_option, renamed_option, stack_options
+from modelyard.cli.printing import note, say, say_findings, say_json
 from modelyard.findings import Finding, loud
 from modelyard.report.style import safe
 
@@ -99,29 +90,26 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
             shown.append(one if args.json or args.show else one._replace(files={}))
             yield one
 
+    base, inner = (Path(args.out_dir), "") if args.out_dir else (root, f"out/{args.format}/")
+    out = base / inner
+    written = 0
     if args.show:
         # Printed output cannot be taken back, so hold all of it until the last stack.
         for one in list(kept()):
             if not args.json:
                 _print(one)
-    base, inner = (Path(args.out_dir), "") if args.out_dir else (root, f"out/{args.format}/")
-    out = base / inner
-    if not args.show:
+    else:
+        from modelyard.cli.folder import replace_generated
         from modelyard.cli.outputs import refuse_own_folders
 
         refuse_own_folders(root, out, files)
-    written = 0
-    if not args.show:
-        from modelyard.cli.folder import replace_generated
-
         written, left = replace_generated(base, ((f"{inner}{one.stack}", one.files) for one in kept()))
         _report_kept([_shown(path, root) for path in left])
     if args.json:
-        from modelyard.report.json import json_text
         from modelyard.report.rendered import RenderedStack, rendered_document
 
         stacks = [RenderedStack(one.stack, one.files, one.findings, one.remotes) for one in shown]
-        say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks), applied=True)])
+        say_json(rendered_document(args.format, None if args.show else _shown(out, root), stacks), applied=True)
         return Exit.FINE
     if not args.show:
         from modelyard.stack.words import plural
@@ -133,7 +121,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
                 *(f"remote cluster {one.name}: {folder}" for one, folder in far),
             ]
         )
-    _warn([finding for one in shown for finding in one.findings], args)
+    say_findings([finding for one in shown for finding in one.findings], args)
     _report_left(shown)
     return Exit.FINE
 
@@ -159,14 +147,6 @@ def _report_kept(files: Sequence[str]) -> None:
             f"{plural(len(files), 'file')} no longer generated but not deleted, because the manifest does not prove "
             f"that modelyard wrote their content: {names}"
         )
-
-
-def _warn(findings: Sequence[Finding], args: Namespace) -> None:
-    """Prints findings to standard error, because standard output may be the files."""
-    if findings:
-        from modelyard.report.finding import findings_text
-
-        sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
 
 
 def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -> Rendered:

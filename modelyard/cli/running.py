@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from modelyard.cli.common import say, say_wrapped
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import say_json, say_wrapped
 from modelyard.cli.progress import counted
 from modelyard.cli.signals import on_signal, signal_stop
 from modelyard.engine.automation import Outcome
@@ -79,10 +79,8 @@ def run_engine(
         stopping.close()
     seconds = time.monotonic() - started
     if args.json:
-        from modelyard.report.json import json_text
-
         document = {"formatVersion": FORMAT_VERSION, "stack": stack, **outcome._asdict(), "seconds": round(seconds, 1)}
-        say([json_text(document)])
+        say_json(document)
     else:
         words = [f"{number} {_PAST.get(verb, verb)}" for verb, number in sorted(done.items())]
         same = outcome.changes.get("same", 0)

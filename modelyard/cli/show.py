@@ -4,8 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.common import DEFAULT_STACK, json_option, near_stack, project_root, say, stack_name
+from modelyard.cli.common import chosen_stack, near_stack, project_root, saved_plan, stack_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import DEFAULT_STACK, json_option
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 
 
@@ -25,46 +27,33 @@ def run(args: Namespace) -> Exit:
 
 
 def _saved(args: Namespace) -> Exit:
-    from modelyard.files import read_text
-    from modelyard.plan.store import PlanFileError, plan_from_json
+    from modelyard.plan.store import plan_to_json
     from modelyard.report.terminal import plan_text
 
-    text = read_text(Path(args.what))
-    try:
-        plan = plan_from_json(text, args.what)
-    except PlanFileError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    plan = saved_plan(args.what)
     if args.json:
-        from modelyard.plan.store import plan_to_json
-        from modelyard.report.json import json_text
-
-        say([json_text(plan_to_json(plan))])
+        say_json(plan_to_json(plan))
     else:
         say(plan_text(plan, style_for(args, sys.stdout), advice=True, saved=args.what))
     return Exit.FINE
 
 
 def _stack(args: Namespace) -> Exit:
-    from modelyard.plan.project import chosen_patches, load_stack
+    from modelyard.plan.project import chosen_patches
     from modelyard.report.stack import stack_document, stack_text
     from modelyard.stack import discover
     from modelyard.workloads import workloads
 
     root = project_root(args)
-    known = {found.name: found.path for found in discover(root)}
+    known = [found.name for found in discover(root)]
     name = stack_name(root, args.what)
     if name not in known:
         summary = f"neither a stack nor a file is named {name!r}"
         raise Stop(Exit.USAGE, summary, near_stack(name, known) + "; modelyard plan STACK --out FILE saves a plan")
-    path = known[name]
-    stack, findings = load_stack(root, path)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    stack = chosen_stack(root, name)
     sized, chosen = workloads(stack.config), chosen_patches(root, stack)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(stack_document(stack, sized, chosen))])
+        say_json(stack_document(stack, sized, chosen))
     else:
         say(stack_text(stack, sized, chosen, style_for(args, sys.stdout)))
     return Exit.FINE

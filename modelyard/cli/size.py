@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    chosen_stack,
-    json_option,
-    project_root,
-    say,
-    say_errors,
-    stack_and_name,
-    stack_argument,
-)
+from modelyard.cli.common import chosen_stack, project_root, stack_and_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json
 from modelyard.cli.streams import style_for
 from modelyard.report.style import wrapped
 
@@ -50,9 +44,7 @@ def run(args: Namespace) -> Exit:
     judged, _ = waive(check_jobs(stack, everything), stack, date.today())
     wrong = ordered(finding for finding in judged if finding.blocks)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(size_document(stack.name, stack.file, resources))])
+        say_json(size_document(stack.name, stack.file, resources))
     elif not resources:
         words = f"{stack.name} has no jobs and no resources; {_ADD}"
         say(wrapped(words, 0, style_for(args, sys.stdout).columns))

@@ -30,7 +30,10 @@ def project_files(project: str, stacks: Iterable[str], built_in: Mapping[str, st
         **{f"stacks/Pulumi.{name}.yaml": stack_text(name) for name in stacks},
         "stacks/stack.schema.json": printed("stack"),
         _LOCK: lock_text(built_in),
-        **policy_files(project),
+        "policies/PulumiPolicy.yaml": template("PulumiPolicy.yaml", PROJECT=project),
+        "policies/__main__.py": template("policy-program.txt"),
+        "policies/policy.yaml": template("policy.yaml"),
+        "policies/assertions/no-surge.yaml": template("example-rule.yaml"),
         IGNORED: template("gitignore"),
         **dict(_ci_files(ci)),
     }
@@ -39,16 +42,6 @@ def project_files(project: str, stacks: Iterable[str], built_in: Mapping[str, st
 def stack_text(name: str) -> str:
     """The stack file of a new stack, with values to change."""
     return template("stack.yaml", STACK=name)
-
-
-def policy_files(project: str) -> dict[str, str]:
-    """The policies of a new project: the program for Pulumi, and an example rule."""
-    return {
-        "policies/PulumiPolicy.yaml": template("PulumiPolicy.yaml", PROJECT=project),
-        "policies/__main__.py": template("policy-program.txt"),
-        "policies/policy.yaml": template("policy.yaml"),
-        "policies/assertions/no-surge.yaml": template("example-rule.yaml"),
-    }
 
 
 def _ci_files(ci: Ci) -> Iterator[tuple[str, str]]:

@@ -4,19 +4,19 @@ import getpass
 import os
 import re
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import note, say, say_errors, say_findings
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.printing import note, say, say_errors, say_findings, say_json
 
 if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster import Refusal
-    from modelyard.kube.state import ObjectKey
+    from modelyard.kube.state import Node, ObjectKey
     from modelyard.runs.jobs import Submission
     from modelyard.stack import Stack
     from modelyard.stack.jobs import Pipeline
@@ -76,15 +76,23 @@ def report_unplaced(
     Raises:
         ClusterError: the API server does not answer, or refuses.
     """
-    from modelyard.cluster import load_recorded
-    from modelyard.cluster.lists import nodes_with
     from modelyard.plan.admission import never_placed
 
-    nodes = nodes_with(client, {})
-    if nodes is None:
-        state, _ = load_recorded(root, stack.name)
-        nodes = state.nodes if state is not None else ()
+    nodes, _ = nodes_for(client, root, stack, {})
     say_findings(never_placed(stack, names, nodes, today), args)
+
+
+def nodes_for(
+    client: "Client", root: Path, stack: "Stack", labels: Mapping[str, Collection[str]]
+) -> "tuple[Collection[Node], bool]":
+    """The nodes with these labels, and whether they are live; all recorded ones if you may not read the live ones."""
+    from modelyard.cluster import load_recorded
+    from modelyard.cluster.lists import nodes_with
+
+    if (live := nodes_with(client, labels)) is not None:
+        return live, True
+    state, _ = load_recorded(root, stack.name)
+    return state.nodes if state is not None else (), False
 
 
 def not_taken(refusal: "Refusal") -> Stop:
@@ -110,9 +118,7 @@ def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> E
         raise Stop(Exit.FINDINGS, f"{run} cannot be rendered", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(rendered_document(stack.name, run, made), applied=True)])
+        say_json(rendered_document(stack.name, run, made), applied=True)
     else:
         say(rendered_text(made))
     return Exit.FINE

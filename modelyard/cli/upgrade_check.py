@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from modelyard.cli.common import json_option, project_root, say, say_wrapped
+from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import say, say_json, say_wrapped
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 
@@ -35,7 +37,7 @@ def run(args: Namespace) -> Exit:
     new = new_built_in(root, library)
     if not new:
         if args.json:
-            say([_document((), None)])
+            say_json(_document((), None))
         else:
             say_wrapped([f"modelyard {__version__} has no new built-in patch versions for this project."])
         return Exit.FINE
@@ -49,7 +51,7 @@ def run(args: Namespace) -> Exit:
     if args.json:
         from modelyard.report.preview.json import preview_document
 
-        say([_document(ids, preview_document(found))])
+        say_json(_document(ids, preview_document(found)))
     else:
         say_wrapped([f"New built-in patch versions in modelyard {__version__}: {listed(ids, 'and')}", ""])
         say(preview_text(found, style_for(args, sys.stdout)))
@@ -59,8 +61,6 @@ def run(args: Namespace) -> Exit:
     return Exit.CHANGES if args.detailed_exitcode else Exit.FINE
 
 
-def _document(versions: Sequence[str], preview: Mapping[str, Any] | None) -> str:
-    """The new versions and what they would change, as JSON."""
-    from modelyard.report.json import json_text
-
-    return json_text({"formatVersion": 1, "versions": list(versions), "preview": preview})
+def _document(versions: Sequence[str], preview: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The new versions and what they would change."""
+    return {"formatVersion": 1, "versions": list(versions), "preview": preview}

@@ -4,7 +4,6 @@ The exit code is 1 if more than --max-failures stacks do not pass in time, or 3 
 cluster or the Prometheus server does not answer.
 """
 
-import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -13,8 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_files, json_option, note, project_root, say, stacks_argument
+from modelyard.cli.common import chosen_files, project_root, prometheus
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stacks_argument
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
 from modelyard.stack import durations
@@ -113,7 +114,7 @@ def run(args: Namespace) -> Exit:
         server = _server(args)
 
         def look(stacks: Sequence[str]) -> "Checks":
-            queries = _answers(server, args.query)
+            queries = [] if server is None else [_answer(server, query) for query in args.query]
             return {name: (*_checks(root, name, files[name]), *queries) for name in stacks}
 
         found = wait(
@@ -127,9 +128,7 @@ def run(args: Namespace) -> Exit:
             sleep=time.sleep,
         )
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(verification_document(found, args.max_failures))])
+        say_json(verification_document(found, args.max_failures))
     else:
         say(verification_text(found, args.max_failures, style_for(args, sys.stdout)))
     failed = failures(found)
@@ -147,14 +146,9 @@ def _unanswered(found: "Checks", failed: Sequence[str]) -> bool:
 def _server(args: Namespace) -> "Server | None":
     if not args.query:
         return None
-    from modelyard.probes.prometheus import BadAddress, server
-
     if args.prometheus is None:
         raise Stop(Exit.USAGE, "--query needs a Prometheus server", "give its address with --prometheus URL")
-    try:
-        return server(args.prometheus, os.environ, named=True)
-    except BadAddress as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    return prometheus(args.prometheus)
 
 
 def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
@@ -176,10 +170,6 @@ def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
     return tuple(checks_of(planned.plan, pods))
 
 
-def _answers(server: "Server | None", queries: Sequence[str]) -> "tuple[Check, ...]":
-    return tuple(_answer(server, query) for query in queries) if server is not None else ()
-
-
 def _answer(server: "Server", query: str) -> "Check":
     from modelyard.plan.verification import Check, without_answer
     from modelyard.probes.prometheus import Refused, ServerError, ask
@@ -190,8 +180,6 @@ def _answer(server: "Server", query: str) -> "Check":
         return without_answer("query", query, error)
     if isinstance(answer, Refused):
         raise Stop(Exit.USAGE, f"the Prometheus server rejects {query!r}: {answer.words}", "correct the query")
-    return (
-        Check(kind="query", subject=query, state="ok", found="")
-        if answer.series != 0
-        else Check(kind="query", subject=query, state="failed", found="it is not true")
-    )
+    if answer.series == 0:
+        return Check(kind="query", subject=query, state="failed", found="it is not true")
+    return Check(kind="query", subject=query, state="ok", found="")

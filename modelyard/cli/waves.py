@@ -5,6 +5,7 @@ if a canary or all of its stacks fail. For --query, the pipeline needs the addre
 variable PROMETHEUS_URL.
 """
 
+import os
 import re
 import shlex
 import sys
@@ -13,16 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import (
-    change_and_label_options,
-    chosen_format,
-    matching,
-    near_label,
-    near_stack,
-    project_root,
-    stack_files,
-)
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.common import matching, near_label, near_stack, project_root, stack_files
+from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.options import change_and_label_options, chosen_format
 from modelyard.cli.streams import style_for
 from modelyard.cli.verify import gate_options
 from modelyard.hiding import hidden_text
@@ -222,8 +216,6 @@ def _words(args: Namespace) -> Iterator[str]:
 
 
 def _source(root: Path, args: Namespace) -> "Source":
-    import os
-
     from modelyard.plan.waves import TIMEOUT
     from modelyard.preview.git import RevisionError
     from modelyard.preview.revisions import commit_of, prefix_of
@@ -243,7 +235,5 @@ def _source(root: Path, args: Namespace) -> "Source":
     if args.repo_url is not None and not _REPOSITORY.fullmatch(url):
         words = f"--repo-url {hidden_text(url)!r} is not the address of a git repository"
         raise Stop(Exit.USAGE, words, "begin it with https:// or ssh://, or write git@HOST:PATH")
-    try:
+    with ended_by(Exit.USAGE, RevisionError):
         return Source(project_name(root), url, commit_of(root, "HEAD"), prefix_of(root), args.organization)
-    except RevisionError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error

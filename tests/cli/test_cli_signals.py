@@ -194,7 +194,7 @@ def test_the_exit_codes_of_signals_are_those_of_shells() -> None:
 SHOWING = """
 import sys
 from modelyard.cli.exit import Stop
-from modelyard.cli.apply import show
+from modelyard.cli.printing import show
 try:
     show(["a plan"])
 except Stop as stop:

@@ -7,10 +7,12 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped, stack_argument
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.environment import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import not_taken
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say_json, say_wrapped
+from modelyard.cli.submitting import Patience, not_taken
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -42,7 +44,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Looks for an earlier build, and creates the Job if there is none."""
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.cluster.present import build_state
     from modelyard.plan.project import library_of
     from modelyard.report.environment import build_document, build_text
@@ -56,7 +58,7 @@ def run(args: Namespace) -> Exit:
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was built", "", [one for one in made.findings if one.blocks])
     key = made.key
-    try:
+    with reached():
         client = connect(stack.context)
         before = build_state(client, namespace, key.name)
         state: str = before
@@ -66,12 +68,8 @@ def run(args: Namespace) -> Exit:
             if not args.json:
                 say_wrapped(build_text(environment, key, state, before))
             state = _end(client, key)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(build_document(stack.name, environment, key, state, new=state != before))])
+        say_json(build_document(stack.name, environment, key, state, new=state != before))
     else:
         say_wrapped(build_text(environment, key, state, before))
     return Exit.FINDINGS if state == "failed" else Exit.FINE
@@ -111,7 +109,6 @@ def _created(client: "Client", made: "Submission", before: "State", *, dry: bool
 
 def _end(client: "Client", key: "ObjectKey") -> str:
     """How the build ended. While it runs, reports each reason why its pod cannot start, once."""
-    from modelyard.cli.submitting import Patience
     from modelyard.cluster.present import build_state
 
     patience = Patience(client, key)

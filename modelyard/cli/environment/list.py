@@ -5,8 +5,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, say_wrapped, stack_argument
-from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.common import chosen_stack, project_root, reached
+from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
@@ -34,9 +36,7 @@ def run(args: Namespace) -> Exit:
     built = _built(stack) if args.live else None
     wrong = [one for one in check_environments(stack) if one.blocks]
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(list_document(stack.name, stack.config, built))])
+        say_json(list_document(stack.name, stack.config, built))
     elif not stack.config.environments:
         say_wrapped([f"{stack.name} has no Python environments; add them under modelyard:environments"])
     else:
@@ -46,12 +46,12 @@ def run(args: Namespace) -> Exit:
 
 
 def _built(stack: "Stack") -> Built:
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.cluster.present import build_state
     from modelyard.workloads.facts.environments import build_name
     from modelyard.workloads.facts.pool import namespaces
 
-    try:
+    with reached():
         client = connect(stack.context)
         return {
             one.name: {
@@ -61,5 +61,3 @@ def _built(stack: "Stack") -> Built:
             for one in stack.config.environments
             if one.files is not None and one.files.digest
         }
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

@@ -7,9 +7,11 @@ Nothing is installed, and pip selects only wheels.
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.environment import chosen_environment
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say_json, say_wrapped
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -47,9 +49,7 @@ def run(args: Namespace) -> Exit:
         write_atomically(root / files.lock_file, text, within=root)
     locked = chosen_environment(with_files(root, stack), args.name)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(lock_document(stack.name, locked, before, changed=changed))])
+        say_json(lock_document(stack.name, locked, before, changed=changed))
     else:
         say_wrapped(lock_text(locked, before, changed=changed))
     return Exit.FINE

@@ -3,9 +3,11 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.environment import chosen_environment
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json
 from modelyard.cli.streams import style_for
 
 
@@ -25,9 +27,7 @@ def run(args: Namespace) -> Exit:
     environment = chosen_environment(stack, args.name)
     wrong = problems_of(stack, environment)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(show_document(stack.name, stack.config, environment))])
+        say_json(show_document(stack.name, stack.config, environment))
     else:
         say(show_text(stack.config, environment, style_for(args, sys.stdout)))
     say_errors(wrong, args)

@@ -122,15 +122,11 @@ def local(
 ) -> Generator[Result, None, None]:
     """An executor on this machine. Spreads large numbers over one process for each core."""
     workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
-    if len(items) < WORTH_A_POOL or workers < 2:
+    # Forked children have all imports already; without fork, a single process is used.
+    if len(items) < WORTH_A_POOL or workers < 2 or not hasattr(os, "fork"):
         yield from map(work, items)
         return
     import multiprocessing
-
-    # Forked children have all imports already; without fork, a single process is used.
-    if "fork" not in multiprocessing.get_all_start_methods():
-        yield from map(work, items)
-        return
     from concurrent.futures import ProcessPoolExecutor
 
     context = multiprocessing.get_context("fork")
@@ -154,19 +150,13 @@ _work: list[Callable[[Any], Any]] = []
 def _start(work: Callable[[Any], Any]) -> None:
     """Prepares a process of a pool."""
     _work.append(work)
-    _leave_signals_to_the_parent()
-
-
-def _do(item: Any) -> Any:
-    return _work[0](item)
-
-
-def _leave_signals_to_the_parent() -> None:
-    """Leaves Ctrl-C, which reaches every process of the terminal, to the process that the user started.
-
-    Other signals end a child as they would without the parent's handlers.
-    """
+    # Ctrl-C reaches every process of the terminal: only the one that the user started acts on it. Other signals end a
+    # child as they would without the parent's handlers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _do(item: Any) -> Any:
+    return _work[0](item)

@@ -1,14 +1,14 @@
 """Submit jobs of a stack, or notebooks as jobs, and follow their runs."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.common import chosen_stack, project_root, stack_argument
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import stack_argument
 from modelyard.cli.parser import Verb, add_subverbs, run_subverb
 from modelyard.report.style import safe
 
@@ -64,17 +64,6 @@ def stack_option(parser: ArgumentParser) -> None:
     """Adds the argument for the stack."""
     stack_argument(parser)
     parser.add_argument("--remote", metavar="RESOURCE", help="look in the remote cluster of this resource")
-
-
-@contextmanager
-def reached() -> Iterator[None]:
-    """Ends the run if the cluster is unreachable."""
-    from modelyard.cluster.connection import ClusterError
-
-    try:
-        yield
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
 
 
 def runs_in(args: Namespace, run: str = "") -> StackRuns:

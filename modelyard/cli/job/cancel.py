@@ -8,10 +8,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, note, say
+from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.job import reached, run_options, runs_in, the_run
+from modelyard.cli.job import run_options, runs_in, the_run
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
+from modelyard.cli.submitting import need_user
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
@@ -31,32 +34,30 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Asks and deletes."""
+    from modelyard.cli.question import need_yes
     from modelyard.cli.signals import ended_by_signal
-    from modelyard.report.runs import cancelled_document, cancelled_text
+    from modelyard.report.runs import cancelled_document, cancelled_text, cancelling_text
 
     client, one, has = _now(args)
     with ended_by_signal("nothing was cancelled"):
         if not (one.over or args.yes):
-            if not _agreed(one, has):
-                raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes in scripts")
+            note(f"{cancelling_text(one, has)} Its logs, and results not saved elsewhere, are lost.")
+            need_yes(nothing="nothing was cancelled")
             # The run may have got its GPUs meanwhile, or ended.
             client, one, has = _now(args)
-    if one.over:
-        text = [f"{one.name} has ended ({one.state}), so nothing is left to stop"]
-    else:
+    if not one.over:
         _delete(client, one)
-        text = cancelled_text(one, has, style_for(args, sys.stdout))
     if args.json:
-        from modelyard.report.json import json_text
-
-        text = [json_text(cancelled_document(one, None if one.over else has))]
-    say(text)
+        say_json(cancelled_document(one, None if one.over else has))
+    elif one.over:
+        say([f"{one.name} has ended ({one.state}), so nothing is left to stop"])
+    else:
+        say(cancelled_text(one, has, style_for(args, sys.stdout)))
     return Exit.FINE
 
 
 def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     """The current run and what it holds."""
-    from modelyard.cli.submitting import need_user
     from modelyard.cluster.lists import workloads_in
     from modelyard.runs.pool.owners import stake
 
@@ -74,14 +75,6 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
         # If you may not read Workloads, the run's own objects have to do.
         workloads, _ = workloads_in(found.client, {one.namespace} if one.count("queued") else ())
     return found.client, one, stake(one, workloads)
-
-
-def _agreed(run: "Run", has: "Stake") -> bool:
-    from modelyard.cli.question import agreed
-    from modelyard.report.runs import cancelling_text
-
-    note(f"{cancelling_text(run, has)} Its logs, and results not saved elsewhere, are lost.")
-    return sys.stdin.isatty() and agreed()
 
 
 def _delete(client: "Client", run: "Run") -> None:

@@ -8,8 +8,10 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
@@ -33,9 +35,7 @@ def run(args: Namespace) -> Exit:
     offered = offer(stack.config)
     free = _free(stack, offered) if args.live else None
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(choices_document(stack, offered, free))])
+        say_json(choices_document(stack, offered, free))
     else:
         say(choices_text(stack, offered, free, style_for(args, sys.stdout)))
     return Exit.FINE

@@ -6,10 +6,12 @@ A cancelled run is listed until its pods have stopped. --all also shows finished
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import in_order, runs_in, stack_option
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
+from modelyard.cli.submitting import need_user
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -25,7 +27,6 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the table."""
-    from modelyard.cli.submitting import need_user
     from modelyard.report.runs import runs_document, runs_text
     from modelyard.stack.names import instead
 
@@ -41,9 +42,7 @@ def run(args: Namespace) -> Exit:
     asked = [one for one in found.runs if args.team in (None, one.team) and user in (None, one.user)]
     shown = [one for one in asked if args.all or not one.over]
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(runs_document(found.stack, shown, found.now, found.unread))])
+        say_json(runs_document(found.stack, shown, found.now, found.unread))
         return Exit.FINE
     say(runs_text(shown, found.now, style_for(args, sys.stdout), hidden=len(asked) - len(shown)))
     if found.unread:

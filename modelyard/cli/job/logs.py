@@ -14,18 +14,19 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from modelyard.cli.common import note, whole_number
+from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import (
     PART,
     StackRuns,
     listed_again,
-    reached,
     run_options,
     run_or_part,
     runs_in,
     worker_contexts,
 )
+from modelyard.cli.options import whole_number
+from modelyard.cli.printing import note
 from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 

@@ -7,9 +7,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from modelyard.cli.common import chosen_stack, project_root, say
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
-from modelyard.findings import Finding
+from modelyard.cli.printing import say, say_json
+from modelyard.cli.submitting import Patience, nodes_for, user_label
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -48,7 +49,6 @@ class Submission(NamedTuple):
     key: "ObjectKey"
     place: "Place"
     chosen: "Chosen"
-    findings: tuple[Finding, ...]
 
 
 def is_notebook(word: str) -> bool:
@@ -88,10 +88,10 @@ def run(args: Namespace) -> Exit:
     """Checks everything, asks the API server, creates the Job, and reports where its result will be."""
     made = _made(args)
     from modelyard.cli.environment import need_built
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.runs.jobs import notebook_environment
 
-    try:
+    with reached():
         client = connect(made.stack.context)
         need_room(client, project_root(args), made.stack, made.chosen, f"notebook {Path(args.what).name}", args.what)
         environment, _ = notebook_environment(made.stack)
@@ -105,12 +105,8 @@ def run(args: Namespace) -> Exit:
                 if not args.json:
                     say(_words(made, state))
                 state = _end(client, made, created.uid)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(_document(made, state))])
+        say_json(_document(made, state))
     elif state in ENDS.values():
         say([f"{made.key.name} is {state}: {made.place.seen}"])
     else:
@@ -163,14 +159,13 @@ def _made(args: Namespace) -> Submission:
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
         raise choice_stop(problems)
     job = checked_job(root, stack, name, place, chosen, parameters, args.what)
-    return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen, findings=job.findings)
+    return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen)
 
 
 def checked_job(
     root: Path, stack: "Stack", name: str, place: "Place", chosen: "Chosen", parameters: Mapping[str, str], shown: str
 ) -> "JobSubmission":
     """The Job of a notebook with its findings; ends the run if errors are among them."""
-    from modelyard.cli.submitting import user_label
     from modelyard.plan.notebook import notebook_job
     from modelyard.plan.project import library_of
 
@@ -203,19 +198,12 @@ def need_room(client: "Client", root: Path, stack: "Stack", chosen: "Chosen", wh
         who: what is submitted, for findings.
         shown: what is submitted, as the command line names it.
     """
-    from modelyard.cluster import load_recorded
-    from modelyard.cluster.lists import nodes_with
     from modelyard.plan.notebook import check_notebook_room
     from modelyard.runs.notebooks import labels_of
 
-    live = nodes_with(client, labels_of(chosen))
-    if live is None:
-        state, _ = load_recorded(root, stack.name)
-        nodes = state.nodes if state is not None else ()
-    else:
-        nodes = live
+    nodes, live = nodes_for(client, root, stack, labels_of(chosen))
     note = f"; live nodes are not readable, so recorded ones were used: modelyard record {stack.name}"
-    if errors := check_notebook_room(stack, who, chosen, nodes, date.today(), note if live is None else ""):
+    if errors := check_notebook_room(stack, who, chosen, nodes, date.today(), "" if live else note):
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", errors)
 
 
@@ -235,7 +223,6 @@ def _create(client: "Client", made: Submission, *, dry: bool) -> "Created":
 
 def _end(client: "Client", made: Submission, uid: str) -> str:
     """Waits for the job and returns how it ended."""
-    from modelyard.cli.submitting import Patience
     from modelyard.cluster.live import read
 
     key = made.key

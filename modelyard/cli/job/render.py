@@ -8,9 +8,10 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 from shlex import quote
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job.notebook import is_notebook
+from modelyard.cli.options import json_option, stack_argument
 from modelyard.cli.submitting import need_job, rendered
 
 

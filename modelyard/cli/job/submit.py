@@ -11,10 +11,12 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import notebook as job_notebook
 from modelyard.cli.job import resource_client
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_errors, say_json
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import need_job, not_taken, report_unplaced, user_label
 
@@ -70,7 +72,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
     """Creates the objects of a submission and reports them."""
     from modelyard.cli.environment import need_built
     from modelyard.cluster import Refusal
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.cluster.creating import create_all
     from modelyard.plan.ownership import FIELD_MANAGER
     from modelyard.report.job import submitted_document, submitted_text
@@ -79,21 +81,17 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     made = made.with_user(user_label())
-    try:
+    with reached():
         client = resource_client(args, stack, made.remote)[0] if made.remote else connect(stack.context)
         for environment in made.environments:
             need_built(client, stack, environment, made.key.namespace)
         if not made.remote:
             report_unplaced(client, root, stack, {args.what}, args, date.today())
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):
         raise not_taken(objects)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(submitted_document(stack.name, name, made, objects, dry_run=args.dry_run))])
+        say_json(submitted_document(stack.name, name, made, objects, dry_run=args.dry_run))
     else:
         style = style_for(args, sys.stdout)
         say(submitted_text(name, objects, style, dry_run=args.dry_run, remote=made.remote))

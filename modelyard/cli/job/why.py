@@ -4,9 +4,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import json_option, note, say
+from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit
-from modelyard.cli.job import PART, reached, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.job import PART, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.options import json_option
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
@@ -38,9 +40,7 @@ def run(args: Namespace) -> Exit:
     (one,) = with_positions((one,), Queues(objects, config))
     answer = why(one, pods, objects, config, found.now, _looked_at(one, config))
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(why_document(answer, found.now))])
+        say_json(why_document(answer, found.now))
     else:
         say(why_text(answer, style_for(args, sys.stdout)))
     return Exit.FINE

@@ -6,8 +6,9 @@ The run has the name of the pipeline, so the output is always the same; a submis
 from argparse import ArgumentParser, Namespace
 from datetime import date
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, stack_argument
+from modelyard.cli.common import chosen_stack, project_root
 from modelyard.cli.exit import Exit
+from modelyard.cli.options import json_option, stack_argument
 from modelyard.cli.submitting import chosen_pipeline, rendered
 
 

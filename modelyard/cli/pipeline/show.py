@@ -4,16 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
 
-from modelyard.cli.common import (
-    chosen_stack,
-    json_option,
-    project_root,
-    say,
-    say_wrapped,
-    stack_and_name,
-    stack_argument,
-)
+from modelyard.cli.common import chosen_stack, project_root, stack_and_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import say, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline
 
@@ -56,9 +50,7 @@ def run(args: Namespace) -> Exit:
             raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
         shown = summary(pipeline, everything)
         if args.json:
-            from modelyard.report.json import json_text
-
-            say([json_text(pipeline_document(stack.name, stack.file, shown))])
+            say_json(pipeline_document(stack.name, stack.file, shown))
         elif args.mermaid:
             say(pipeline_mermaid(shown))
         else:

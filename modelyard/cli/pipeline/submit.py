@@ -9,8 +9,10 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, note, project_root, say, say_errors, stack_argument
+from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.options import json_option, stack_argument
+from modelyard.cli.printing import note, say, say_errors, say_json
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, user_label
 
@@ -37,7 +39,7 @@ def run(args: Namespace) -> Exit:
     """Renders the pipeline, validates it by dry run, and creates it."""
     from modelyard.cli.environment import need_built
     from modelyard.cluster import Refusal
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import connect
     from modelyard.cluster.creating import create_all
     from modelyard.cluster.live import read
     from modelyard.plan.admission import admitted
@@ -69,7 +71,7 @@ def run(args: Namespace) -> Exit:
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
-    try:
+    with reached():
         client = connect(stack.context)
         if since is not None:
             starter = read(client, made.key._replace(name=since.run))
@@ -86,14 +88,10 @@ def run(args: Namespace) -> Exit:
                 raise Stop(Exit.FINDINGS, "nothing was submitted", "", [early])
             if not args.dry_run:
                 objects = create_all(client, made.objects, FIELD_MANAGER, dry=False)
-    except ClusterError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):
         raise not_taken(objects)
     if args.json:
-        from modelyard.report.json import json_text
-
-        say([json_text(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))])
+        say_json(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))
     else:
         say(run_text(stack.name, name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
     return Exit.FINE
