@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -342,10 +342,21 @@ def _refused(answer: httpx2.Response, what: str) -> ClusterError:
     return ClusterError(f"the API server {words}", "check the API server", lasting=code == 403)
 
 
-def message(answer: httpx2.Response) -> str:
-    """The API server's message; empty if another server answered."""
+def status(answer: httpx2.Response) -> dict[str, Any]:
+    """The answer's JSON object, a ``Status`` after an error; empty if the answer is not a JSON object."""
     try:
         found = parse_json(answer.content)
     except ValueError:
-        return ""
-    return str(found.get("message", "")) if isinstance(found, dict) and found.get("kind") == "Status" else ""
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def message(answer: httpx2.Response) -> str:
+    """The API server's message; empty if another server answered."""
+    found = status(answer)
+    return str(found.get("message", "")) if found.get("kind") == "Status" else ""
+
+
+def words_of(answer: httpx2.Response) -> str:
+    """The message of an error, or its number if it has none."""
+    return str(status(answer).get("message") or f"the API server answered {answer.status_code}")

@@ -14,9 +14,9 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Deletion, Question, Refusal, Why
-from modelyard.cluster.connection import ask_server, transport
+from modelyard.cluster.connection import ask_server, status, transport, words_of
 from modelyard.cluster.live import path_of, unknown_kind
-from modelyard.cluster.requests import busy, patiently, status
+from modelyard.cluster.requests import busy, patiently
 from modelyard.cluster.writing import delete_options
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
@@ -88,8 +88,7 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
 
 
 def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | Refusal:
-    answer = _asked(client, body, manager, force=True)
-    return taken(body, answer)
+    return taken(body, _asked(client, body, manager, force=True))
 
 
 def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:
@@ -155,7 +154,7 @@ def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | 
 
 def refusal(answer: httpx2.Response) -> Refusal:
     """Why a change is rejected, in the API server's words."""
-    message = str(status(answer).get("message") or f"the API server answered {answer.status_code}")
+    message = words_of(answer)
     return Refusal(_why(answer.status_code, message), message)
 
 
