@@ -125,10 +125,8 @@ def meaning(file: Path) -> object:
     if file.suffix == ".py":
         try:
             return ast.dump(ast.parse(content))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return content
-        except SystemError:
-            # The time ran out inside the parser, and some versions of Python raise this instead; the timer fires again.
+        except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+            # SystemError: the time ran out inside the parser, in some versions of Python; the timer fires again.
             return content
     if file.suffix in (".yaml", ".yml"):
         document, problems = parse(content)

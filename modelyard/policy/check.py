@@ -8,6 +8,7 @@ from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, first_of_each, ordered
 from modelyard.kube import merge
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, of_cluster, on_cluster
+from modelyard.plan.drift import kept
 from modelyard.plan.objects import Unsettled, patch_errors, unsettled
 from modelyard.plan.project import library_of
 from modelyard.plan.trace import Renderings, Trace, kind_of, trace, written_at
@@ -79,20 +80,12 @@ def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
             target.after.reveal(),
             role=target.role,
             facts=known,
-            sent=_sent(target),
+            sent=kept(target),
             namespace=target.key.namespace,
             cluster=target.cluster,
         )
         for target in plan.asked
     )
-
-
-def _sent(target: TargetPlan) -> dict[str, object]:
-    """The fields of an object that the stack sets, without replicas that it only holds for an autoscaler."""
-    sent = target.applied.reveal()
-    if target.replicas[1] is not None or "replicas" not in (sent.get("spec") or {}):
-        return sent
-    return {**sent, "spec": {name: value for name, value in sent["spec"].items() if name != "replicas"}}
 
 
 def _placed(findings: Iterable[Finding], part: ClusterPart, plan: Plan, library: Library) -> Iterator[Finding]:

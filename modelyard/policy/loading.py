@@ -162,31 +162,28 @@ def _rule(function: Any, shown: str, findings: list[Finding]) -> Iterator[Rule]:
     title, _, body = page.partition("\n")
     lacking = missing_parts(body)
     summary, remedy = _misdeclared(declared)
-    if summary:
-        pass
-    elif not title or lacking:
+    if not summary and (not title or lacking):
         parts = listed([f"**{part}.**" for part in lacking or PARTS], "and")
         summary = f"the docstring of {declared.code} ({function.__name__}) lacks {'a title and ' * (not title)}{parts}"
         remedy = "write the title on its first line, then the parts in the order Why, Example, Fix"
-    else:
-        judge, judge_all = (None, function) if declared.every else (function, None)
-        yield Rule(
-            code=declared.code,
-            title=title.rstrip("."),
-            page=body.strip(),
-            level=declared.level,
-            judge=judge,
-            judge_all=judge_all,
-            kinds=declared.kinds,
-            roles=declared.roles,
-            whole=declared.whole,
-            params=declared.params,
-            needs=declared.needs,
-            file=shown,
-            line=line,
-        )
+    if summary:
+        findings.append(_error(summary, remedy, shown, line))
         return
-    findings.append(_error(summary, remedy, shown, line))
+    yield Rule(
+        code=declared.code,
+        title=title.rstrip("."),
+        page=body.strip(),
+        level=declared.level,
+        judge=None if declared.every else function,
+        judge_all=function if declared.every else None,
+        kinds=declared.kinds,
+        roles=declared.roles,
+        whole=declared.whole,
+        params=declared.params,
+        needs=declared.needs,
+        file=shown,
+        line=line,
+    )
 
 
 def _misdeclared(declared: Declared) -> tuple[str, str]:

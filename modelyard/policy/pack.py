@@ -144,17 +144,10 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     """
     wrong = list(policies.findings)
     files = {one.name: one for one in discover(root)} if project_name(root) in ("", project) else {}
-    if name not in files:
-        return Context(
-            stack=None,
-            facts={},
-            workloads={},
-            namespace="",
-            settings=policies.settings,
-            findings={"configuration": _errors(wrong)},
-        )
-    stack, findings = load(files[name].path, files[name].shown, root)
-    wrong += (*findings, *load_gpus(root).findings)
+    stack = None
+    if name in files:
+        stack, findings = load(files[name].path, files[name].shown, root)
+        wrong += (*findings, *load_gpus(root).findings)
     if stack is None:
         return Context(
             stack=None,
@@ -162,13 +155,13 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
             workloads={},
             namespace="",
             settings=policies.settings,
-            findings={"configuration": _errors(wrong)},
+            findings={CONFIGURATION: _errors(wrong)},
         )
     settings, mistakes = policies.of_stack(stack_layer(stack))
     wrong += [one for one in mistakes if one.file == stack.file]
     sized = workloads(stack.config)
     own, *remotes = cluster_parts(stack)
-    by_code: dict[str, list[Finding]] = {"configuration": wrong}
+    by_code: dict[str, list[Finding]] = {CONFIGURATION: wrong}
     for finding in settings.weighed(apply_waivers(planner.of_stack(stack), stack, today)):
         by_code.setdefault(finding.code, []).append(finding)
     return Context(
@@ -177,7 +170,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
         workloads=by_object(sized),
         namespace=stack.config.platform.namespace,
         settings=settings,
-        findings={code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
+        findings={code: _errors(found, warnings=code != CONFIGURATION) for code, found in by_code.items()},
         remotes={part.name: part.known for part in remotes},
     )
 
