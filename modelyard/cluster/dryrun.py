@@ -21,7 +21,7 @@ from modelyard.cluster.writing import delete_options
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import OPERATORS
-from modelyard.kube.state import ObjectKey, key_of
+from modelyard.kube.state import key_of
 
 AT_ONCE = 16
 """The most requests at a time."""
@@ -105,20 +105,6 @@ def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool
         )
 
     return _answered(send, f"what an apply to {key.name} would do")
-
-
-def look(client: Client, key: ObjectKey) -> dict[str, Any] | None:
-    """The current state of an object, read with the retries of a dry run; None if the object does not exist.
-
-    Raises:
-        ClusterError: the API server does not answer or denies access.
-    """
-    http, path = transport(client), path_of(key)
-    answer = _answered(lambda: http.get(path), key.name)
-    if answer.status_code == 404 and status(answer).get("kind") == "Status":
-        return None
-    ask_server(answer.raise_for_status, key.name)
-    return {**ask_server(answer.json, key.name), "apiVersion": key.api_version, "kind": key.kind}
 
 
 def _answered(send: Callable[[], httpx2.Response], what: str) -> httpx2.Response:
