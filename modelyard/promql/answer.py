@@ -7,7 +7,7 @@ from modelyard.promql.functions import FUNCTIONS, UNKNOWN, Series
 from modelyard.promql.infer import infer
 from modelyard.promql.labels import ABSENT, NAME
 from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.syntax import COMPARISONS, Binary, Call, Node, Selector, children
+from modelyard.promql.syntax import COMPARISONS, Binary, Call, Node, Selector, every
 from modelyard.promql.values import Shape
 
 _LONGEST_REMEDY = 100
@@ -172,10 +172,3 @@ def _fallbacks(tree: Node) -> Iterator[Problem]:
 
 def _of(node: Call) -> Series:
     return FUNCTIONS.get(node.function, UNKNOWN).series
-
-
-def every(tree: Node) -> Iterator[Node]:
-    """Yields a node and all nodes below it."""
-    yield tree
-    for child in children(tree):
-        yield from every(child)
