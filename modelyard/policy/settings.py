@@ -106,13 +106,6 @@ def settings_of(
     return Settings(settings, raised), tuple(findings)
 
 
-def stack_layer(stack: Stack) -> tuple[Mapping[str, RuleChoice], Place]:
-    """The settings in a stack file."""
-    return stack.config.policy.rules, lambda finding, path: stack.place(
-        finding._replace(field=dotted(("policy", "rules", *path))), "policy", "rules", *path
-    )
-
-
 def params_schema(rule: Rule) -> str:
     """The JSON Schema of a rule's parameters."""
     return json.dumps({"type": "object", "additionalProperties": False, "properties": rule.params})
@@ -173,6 +166,12 @@ class Policies(NamedTuple):
     late: tuple[Finding, ...] = ()
     """The findings among them about assertions that were not read in time."""
 
-    def of_stack(self, layer: tuple[Mapping[str, RuleChoice], Place]) -> tuple[Settings, tuple[Finding, ...]]:
+    def of_stack(self, stack: Stack) -> tuple[Settings, tuple[Finding, ...]]:
         """The rules as they run for a stack, with its file's settings, and the findings about the settings."""
-        return settings_of(self.rules, (self.choices, self.place), layer, pending=self.pending)
+
+        def place(finding: Finding, path: Path) -> Finding:
+            field = dotted(("policy", "rules", *path))
+            return stack.place(finding._replace(field=field), "policy", "rules", *path)
+
+        layers = (self.choices, self.place), (stack.config.policy.rules, place)
+        return settings_of(self.rules, *layers, pending=self.pending)

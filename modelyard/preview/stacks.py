@@ -15,7 +15,7 @@ from modelyard.plan.project import Planned, library_of, load_stack, plan_after, 
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.changes import weaker_in
 from modelyard.policy.check import check_plan
-from modelyard.policy.settings import can_run, stack_layer
+from modelyard.policy.settings import can_run
 from modelyard.preview.compare import StackAtCommit, changes_anything, compare, given_up, pending_of
 from modelyard.preview.news import Rules
 from modelyard.preview.shared import Commit, shared_findings
@@ -252,7 +252,7 @@ class _Fate:
         self._commit, self._stack = commit, stack
 
     def __call__(self, code: str) -> str:
-        settings, _ = self._commit.policies.of_stack(stack_layer(self._stack))
+        settings, _ = self._commit.policies.of_stack(self._stack)
         setting = settings.by_code.get(code)
         if setting is None:
             return "no longer checked: rule removed by this change"
