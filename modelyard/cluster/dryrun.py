@@ -47,7 +47,7 @@ def _begun(pool: ThreadPoolExecutor, client: Client, question: Question, manager
     """Asks one question; the returned function waits for the answer."""
     if isinstance(question, Deletion):
         return pool.submit(_deleted, client, question).result
-    forced = pool.submit(_forced, client, question, manager)
+    forced = pool.submit(lambda: taken(question, _asked(client, question, manager, force=True)))
     unforced = pool.submit(claims_of, client, question, manager)
 
     def answer() -> Answer:
@@ -85,10 +85,6 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
         return () if answer.is_success else refusal(answer)
     causes = (status(answer).get("details") or {}).get("causes") or ()
     return tuple(sorted(_claim(cause) for cause in causes))
-
-
-def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | Refusal:
-    return taken(body, _asked(client, body, manager, force=True))
 
 
 def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:

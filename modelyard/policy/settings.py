@@ -15,8 +15,6 @@ from modelyard.policy.shapes import misfits
 from modelyard.stack.config import Path, RuleChoice, Stack, dotted
 from modelyard.stack.words import listed, nearest, plain
 
-PLAIN: Mapping[str, RuleChoice] = {}
-"""Sets nothing."""
 Place = Callable[[Finding, Path], Finding]
 """Gives a finding the file and line of a path below ``rules``."""
 
@@ -106,11 +104,6 @@ def settings_of(
     return Settings(settings, raised), tuple(findings)
 
 
-def params_schema(rule: Rule) -> str:
-    """The JSON Schema of a rule's parameters."""
-    return json.dumps({"type": "object", "additionalProperties": False, "properties": rule.params})
-
-
 def can_run(setting: Setting) -> bool:
     """Whether a rule has all parameters that it compares with."""
     return all(setting.params.get(name) not in (None, [], {}, "") for name in setting.rule.needs)
@@ -119,7 +112,8 @@ def can_run(setting: Setting) -> bool:
 def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator[tuple[Finding, Path]]:
     if code in rules:
         try:
-            found = misfits(dict(choice.params), params_schema(rules[code]), f"{code}.params") if choice.params else []
+            schema = json.dumps({"type": "object", "additionalProperties": False, "properties": rules[code].params})
+            found = misfits(dict(choice.params), schema, f"{code}.params") if choice.params else []
         except (ValueError, TypeError) as error:
             summary = f"params of {code} are not a JSON Schema: {plain(str(error), 200)}"
             yield _error("POL003", summary, f"correct the rule in {rules[code].file}"), (code, "params")

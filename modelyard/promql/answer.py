@@ -76,7 +76,8 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
             f"the result is empty, not 0, if the comparison is false: {tree.operator} drops series",
             remedy=f"add `or vector(0)`; for 1 or 0, compare with bool: … {tree.operator} bool …",
         )
-    if any(isinstance(node, Call) and _of(node) is Series.ABSENCE for node in every(tree)):
+    calls = (FUNCTIONS.get(node.function, UNKNOWN) for node in every(tree) if isinstance(node, Call))
+    if any(function.series is Series.ABSENCE for function in calls):
         return Problem(
             Kind.EMPTY,
             tree.span[0],
@@ -168,7 +169,3 @@ def _fallbacks(tree: Node) -> Iterator[Problem]:
                 detail="this may be intended as a guard against lost metrics",
                 remedy="write vector(0) if a missing series means no work",
             )
-
-
-def _of(node: Call) -> Series:
-    return FUNCTIONS.get(node.function, UNKNOWN).series
