@@ -120,8 +120,8 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
         summary = f"the recorded platform cannot be listed: {error.reason}"
         return None, (_error(stack, shown, summary, f"{error.remedy}, or {remedy}"),)
     if not files:
-        absent = _error(stack, shown, "no platform is recorded for this stack", remedy)
-        return None, (absent._replace(code=ABSENT),)
+        summary = "no platform is recorded for this stack"
+        return None, (Finding(ABSENT, Severity.ERROR, summary, stack=stack, file=shown, remedy=remedy),)
     for path in files:
         try:
             parsed[path.name] = read_object(path, root)
