@@ -13,19 +13,22 @@ class User(NamedTuple):
     groups: str
     token: str
     """Empty for the user with the client certificate ``pki/<name>.crt``."""
-    promise: str
 
 
 USERS = {
     user.name: user
     for user in (
-        User("admin", "system:masters", "lab-admin-token", "may do everything"),
-        User("viewer", "lab:viewers", "lab-viewer-token", "may read everything and change nothing"),
-        User("stranger", "lab:strangers", "lab-stranger-token", "is known, and may do nothing"),
-        User("expired", "", "", "holds an administrator's certificate that has expired"),
+        User("admin", "system:masters", "lab-admin-token"),
+        # May read everything and change nothing.
+        User("viewer", "lab:viewers", "lab-viewer-token"),
+        # Is known, and may do nothing.
+        User("stranger", "lab:strangers", "lab-stranger-token"),
+        # Has an administrator's certificate that has expired.
+        User("expired", "", ""),
     )
 }
-SYSTEM = User("lab-system", "system:masters", "lab-system-token", "is the control plane itself")
+SYSTEM = User("lab-system", "system:masters", "lab-system-token")
+"""The control plane itself."""
 
 VIEWER_ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -16,7 +16,7 @@ from lab.cluster import Lab
 from lab.errors import LabError
 
 HOME = Path(__file__).resolve().parent.parent / ".lab"
-OK, USAGE, FAILED = 0, 2, 3
+OK, FAILED = 0, 3
 FORMAT_VERSION = 1
 _LOGGED = (*components.NAMES, *operators.PROCESSES)
 

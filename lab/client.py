@@ -3,13 +3,9 @@
 import http.client
 import json
 import ssl
-import subprocess
 import threading
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
-
-from lab.toolset import Toolset
+from typing import Any, NamedTuple
 
 _CLOSED = (
     http.client.RemoteDisconnected,
@@ -30,29 +26,6 @@ class Answer(NamedTuple):
     status: int
     body: Any
     """Parsed JSON; text if it is not JSON."""
-
-
-class Running(Protocol):
-    """What installing into a running lab uses of it; ``Lab`` describes each."""
-
-    folder: Path
-    tools: Toolset
-
-    def request(
-        self, method: str, path: str, body: Any = None, content_type: str = JSON, *, accept: str = JSON
-    ) -> Answer:
-        """Sends one request to the API server."""
-
-    def store(self, operation: str, body: Mapping[str, Any]) -> Any:
-        """Sends one request to etcd."""
-
-    def kubectl(
-        self, *arguments: str, stdin: str | None = None, check: bool = True
-    ) -> "subprocess.CompletedProcess[str]":
-        """Runs kubectl."""
-
-    def wait(self, what: str, ready: Callable[[], bool], within: float = 120) -> None:
-        """Returns as soon as ``ready()`` is true."""
 
 
 class Client:

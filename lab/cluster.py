@@ -325,7 +325,7 @@ class Lab:
             log.unlink()
         pki = self.folder / "pki"
         if not (pki / "service-account.key").exists():
-            _run([str(self.tools.bin / "pki"), str(pki)])
+            process.run([str(self.tools.bin / "pki"), str(pki)])
         state.write(self.folder / "tokens.csv", access.tokens())
         state.write(self.folder / "audit.yaml", json.dumps(access.AUDIT))
         state.write(self.folder / "system.kubeconfig", self._kubeconfig_text(access.SYSTEM))
@@ -414,9 +414,3 @@ class Lab:
     def _save(self) -> None:
         processes = tuple(self._processes.values())
         state.save(self.folder, State(self.context, self.tools.folder, self._ports, processes, self._operators))
-
-
-def _run(argv: list[str]) -> None:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LabError(f"{' '.join(argv)}: {done.stderr.strip()}")

@@ -9,11 +9,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab import state
-from lab.client import JSON, Running
+from lab.client import JSON
 from lab.errors import LabError
+
+if TYPE_CHECKING:
+    from lab.cluster import Lab
 
 PLATFORMS = Path(__file__).resolve().parent / "platform"
 NAMESPACE = "ml-platform"
@@ -28,7 +31,7 @@ WAYS = {"dev": APPLY, "staging": APPLY_SERVER_SIDE, "prod": CREATE}
 """How each environment's vendor installs, which gives the owner and operation in managedFields."""
 
 
-def crds(lab: Running) -> None:
+def crds(lab: "Lab") -> None:
     """Install every operator's CRDs and return when all are served.
 
     Checking them takes the API server eleven seconds of CPU time. So the first lab of a toolset keeps what its API
@@ -53,7 +56,7 @@ def crds(lab: Running) -> None:
     state.write(done, str(lab.tools.folder))
 
 
-def _apply_crds(lab: Running) -> None:
+def _apply_crds(lab: "Lab") -> None:
     """Apply the manifests and return when all are established.
 
     Server-side, because KEDA's are too large for the annotation that a client-side apply leaves.
@@ -83,7 +86,7 @@ def _resources(crd: Mapping[str, Any]) -> Iterator[Resource]:
             yield spec["group"], version["name"], spec["names"]["plural"]
 
 
-def _served(lab: Running) -> set[Resource]:
+def _served(lab: "Lab") -> set[Resource]:
     """What clients can find: the API server lists it a little after it has it."""
     found = lab.request("GET", "/apis", accept=f"{JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").body
     return {
@@ -103,7 +106,7 @@ def environments() -> list[str]:
     return sorted(path.name for path in PLATFORMS.iterdir() if (path / "platform.yaml").is_file())
 
 
-def platform(lab: Running, environment: str) -> None:
+def platform(lab: "Lab", environment: str) -> None:
     """Install the nodes and the platform of one environment, and return when every Deployment has rolled out.
 
     Raises:
@@ -120,7 +123,7 @@ def platform(lab: Running, environment: str) -> None:
     lab.wait(f"the platform {environment} to roll out", lambda: rolled_out(lab))
 
 
-def nodes(lab: Running, manifest: Path) -> None:
+def nodes(lab: "Lab", manifest: Path) -> None:
     """Create the nodes of a manifest as their kubelets would, and return when kwok has made them ready."""
     created = lab.kubectl("create", "--field-manager=kubelet", f"--filename={manifest}", check=False)
     refused = [line for line in created.stderr.splitlines() if line.strip() and "AlreadyExists" not in line]
@@ -129,7 +132,7 @@ def nodes(lab: Running, manifest: Path) -> None:
     lab.wait("the nodes to be ready", lambda: all(map(_settled, lab.request("GET", "/api/v1/nodes").body["items"])))
 
 
-def rolled_out(lab: Running) -> bool:
+def rolled_out(lab: "Lab") -> bool:
     """Whether every Deployment of the platform runs its current spec, with no pods of an older one."""
     base = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
     found = lab.request("GET", base).body["items"]

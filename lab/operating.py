@@ -3,14 +3,15 @@
 import base64
 import http.client
 import json
-import subprocess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from lab import install, operators, state
-from lab.client import Running
+from lab import install, operators, process, state
 from lab.errors import LabError
+
+if TYPE_CHECKING:
+    from lab.cluster import Lab
 
 WITHIN = 120.0
 """Seconds that an operator may take to become ready; on an idle machine it takes a few."""
@@ -18,7 +19,7 @@ _APPLY = "application/apply-patch+yaml"
 _FILES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
-def prepare(lab: Running, name: str, ports: operators.Ports) -> None:
+def prepare(lab: "Lab", name: str, ports: operators.Ports) -> None:
     """Install what operator ``name`` needs before it starts. Repeating it changes only the ports.
 
     Raises:
@@ -35,7 +36,7 @@ def prepare(lab: Running, name: str, ports: operators.Ports) -> None:
             _apply(lab, path, dict(body))
 
 
-def is_ready(lab: Running, name: str, ports: operators.Ports) -> bool:
+def is_ready(lab: "Lab", name: str, ports: operators.Ports) -> bool:
     """Whether the operator reports ready, and the API server reaches Kueue's webhooks and KEDA's adapter."""
     if name == "keda-adapter":
         return lab.request("GET", "/apis/external.metrics.k8s.io/v1beta1").status == 200
@@ -54,17 +55,14 @@ def is_ready(lab: Running, name: str, ports: operators.Ports) -> bool:
     return lab.request("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors?dryRun=All", body).status == 201
 
 
-def _certificates(lab: Running) -> None:
+def _certificates(lab: "Lab") -> None:
     folder = operators.certificates(lab.folder)
     if (folder / "tls.crt").exists():
         return
-    argv = [str(lab.tools.bin / "pki"), "--operators", str(folder)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LabError(f"{' '.join(argv)}: {done.stderr.strip()}")
+    process.run([str(lab.tools.bin / "pki"), "--operators", str(folder)])
 
 
-def _prepare_kueue(lab: Running, ports: operators.Ports) -> None:
+def _prepare_kueue(lab: "Lab", ports: operators.Ports) -> None:
     folder = operators.certificates(lab.folder)
     texts = {name: base64.b64encode((folder / name).read_bytes()).decode() for name in _FILES}
     secret = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": texts}
@@ -82,7 +80,7 @@ def _prepare_kueue(lab: Running, ports: operators.Ports) -> None:
     state.write(config, json.dumps(operators.kueue_config(lab.folder, ports), indent=2) + "\n")
 
 
-def _manifests(lab: Running) -> list[dict[str, Any]]:
+def _manifests(lab: "Lab") -> list[dict[str, Any]]:
     path = lab.tools.folder / "webhooks" / "kueue" / "manifests.yaml"
     try:
         text = path.read_text(encoding="utf-8")
@@ -91,13 +89,13 @@ def _manifests(lab: Running) -> list[dict[str, Any]]:
     return [document for document in yaml.safe_load_all(text) if document]
 
 
-def _apply(lab: Running, path: str, body: dict[str, Any]) -> None:
+def _apply(lab: "Lab", path: str, body: dict[str, Any]) -> None:
     name = path.rpartition("/")[2]
     named = {**body, "metadata": {**body.get("metadata", {}), "name": name}}
     _must(lab, f"{path}?fieldManager=lab&force=true", named, _APPLY)
 
 
-def _must(lab: Running, path: str, body: dict[str, Any], content_type: str) -> None:
+def _must(lab: "Lab", path: str, body: dict[str, Any], content_type: str) -> None:
     answer = lab.request("PATCH", path, body, content_type)
     if answer.status not in (200, 201):
         told = answer.body.get("message") if isinstance(answer.body, dict) else answer.body

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from lab.errors import LabError
+
 _PR_SET_PDEATHSIG = 1
 _PAUSE = 0.01
 
@@ -61,6 +63,17 @@ def spawn(
     child = _spawner.submit(start).result()
     _children[child.pid] = child
     return Process(name, child.pid, _identity(child.pid) or "")
+
+
+def run(argv: Sequence[str]) -> None:
+    """Run a program to its end.
+
+    Raises:
+        LabError: it failed; the message is the program's.
+    """
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(f"{' '.join(argv)}: {done.stderr.strip()}")
 
 
 def _tie_to(parent: int) -> Callable[[], None]:

@@ -39,7 +39,6 @@ def parse(text: str | int | float) -> Fraction:
     return _parse(text if isinstance(text, str) else str(text))
 
 
-@lru_cache(maxsize=4096)
 def same(amount: object, other: object) -> bool:
     """Whether two values are the same amount, however they are spelled; False if one is no amount."""
     try:
@@ -48,6 +47,7 @@ def same(amount: object, other: object) -> bool:
         return False
 
 
+@lru_cache(maxsize=4096)
 def _parse(text: str) -> Fraction:
     number, suffix, exponent = _parts(text)
     value = Fraction(number)

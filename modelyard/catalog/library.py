@@ -5,14 +5,14 @@ The project's lock lists the built-in versions in use. Without a lock, all of th
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import modelyard
 from modelyard.catalog.built_in import BUILT_IN, built_in_folder, built_in_names, lacking
-from modelyard.catalog.lock import LOCK_FILE, digest, file_digests, has_lock, lock_lines, locked_files, read_lock
+from modelyard.catalog.lock import LOCK, LOCK_FILE, digest, file_digests, has_lock, lock_lines, locked_files, read_lock
 from modelyard.catalog.precompiled import METAS
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first
@@ -195,23 +195,16 @@ def load_library(root: Path) -> Library:
     folder = root / PATCHES_FOLDER
     findings: list[Finding] = []
     patches: dict[str, dict[str, PatchVersion]] = {}
-    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
     try:
         (locked, bad_lines), lines = read_lock(folder), lock_lines(folder)
     except ReadError as error:
-        findings.append(_error("PAT003", lock_name, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
+        findings.append(_error("PAT003", LOCK, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
         locked, bad_lines, lines = {}, (), {}
     unclear = bool(findings or bad_lines)
     wanted = locked.keys() if has_lock(folder) and not unclear else None
     findings += first(
         # The other content is not quoted: it may be anything.
-        _error(
-            "PAT003",
-            lock_name,
-            f"line {number} is not a name, a version and a SHA-256",
-            _lock_remedy(lines),
-            number,
-        )
+        _error("PAT003", LOCK, f"line {number} is not a name, a version and a SHA-256", _lock_remedy(lines), number)
         for number in bad_lines
     )
     at = [PATCHES_FOLDER]
@@ -238,24 +231,22 @@ def load_library(root: Path) -> Library:
 
 def _lock_remedy(words: Collection[str]) -> str:
     """What to do about invalid lines of the lock, by the first words of its lines."""
-    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
     if any(word in words for word in ("<<<<<<<", "=======", ">>>>>>>")):
-        return f"resolve the merge conflict in {lock_name}"
+        return f"resolve the merge conflict in {LOCK}"
     if not all(map(str.isprintable, words)) or any("\ufffd" in word for word in words):
-        return f"it is not text: restore it from version control (git log -- {lock_name})"
+        return f"it is not text: restore it from version control (git log -- {LOCK})"
     return "write: name/version  sha256"
 
 
 def built_in_versions() -> Mapping[str, PatchVersion]:
     """The patch versions that come with modelyard, by ``name/version``."""
-    loaded = {name: _built_in(name, []) for name in built_in_names()}
-    return {name: patch for name, patch in loaded.items() if patch is not None}
+    return _built_ins(built_in_names())
 
 
 def new_built_in(root: Path, library: Library) -> Mapping[str, PatchVersion]:
     """The built-in versions that a project does not use yet, by ``name/version``."""
-    names = [name for name in lacking(root / PATCHES_FOLDER, None) if name not in library.released]
-    return {name: patch for name, patch in built_in_versions().items() if name in names} if names else {}
+    names = (name for name in lacking(root / PATCHES_FOLDER, None) if name not in library.released)
+    return _built_ins(names)
 
 
 def _with_built_in(
@@ -271,6 +262,10 @@ def _with_built_in(
         if patch is not None:
             every.setdefault(patch.name, {})[patch.version] = patch
     return {name: _newest_first(every[name]) for name in sorted(every)}
+
+
+def _built_ins(names: Iterable[str]) -> dict[str, PatchVersion]:
+    return {name: patch for name in names if (patch := _built_in(name, [])) is not None}
 
 
 def _built_in(name: str, findings: list[Finding]) -> PatchVersion | None:
@@ -348,14 +343,8 @@ def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
 def _load_version(folder: Path, name: str, place: str, findings: list[Finding]) -> PatchVersion | None:
     shown = f"{place}/{name}/{folder.name}"
     if not _VERSION.fullmatch(folder.name) or not _NAME.fullmatch(name):
-        findings.append(
-            _error(
-                "PAT009",
-                shown,
-                f"{shown} is not a patch version",
-                "name the folders like patches/my-patch/v1, in lower case",
-            )
-        )
+        remedy = "name the folders like patches/my-patch/v1, in lower case"
+        findings.append(_error("PAT009", shown, f"{shown} is not a patch version", remedy))
         return None
     files: dict[str, bytes] = {}
     missing: list[str] = []
@@ -508,13 +497,8 @@ def _wrong_keys(meta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield key, f"unknown {key} {plain(repr(meta[key]))}", remedy
     if meta.get("cluster") == "remote" and meta.get("mode") != "managed":
         yield "cluster", "a patch for remote clusters must own its objects", "add mode: managed"
-    when = meta.get("when", {})
-    if when != "listed" and not isinstance(when, dict):
-        yield (
-            "when",
-            "when is neither a mapping nor the word listed",
-            "write when: {fact: value} or when: listed",
-        )
+    if meta.get("when", "listed") != "listed" and not isinstance(meta["when"], dict):
+        yield "when", "when is neither a mapping nor the word listed", "write when: {fact: value} or when: listed"
 
 
 def _missing(name: str, folder: Path, line: int, findings: list[Finding]) -> Finding:
@@ -530,8 +514,7 @@ def _missing(name: str, folder: Path, line: int, findings: list[Finding]) -> Fin
         detail = f"modelyard {modelyard.__version__} has no built-in version of this name"
         restore += ", or, if it was a built-in version, install the version of modelyard that has it"
     summary = f"released patch {name} is missing"
-    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
-    return _error("PAT003", lock_name, summary, f"{restore}; a stack may pin it", line, detail=detail)
+    return _error("PAT003", LOCK, summary, f"{restore}; a stack may pin it", line, detail=detail)
 
 
 def _compare_with_lock(
@@ -541,7 +524,6 @@ def _compare_with_lock(
     lines: Mapping[str, int],
     findings: list[Finding],
 ) -> None:
-    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
     seen = {f"{name}/{version}": patch for name, versions in patches.items() for version, patch in versions.items()}
     gone = sorted(locked.keys() - seen.keys())
     findings += first([_missing(name, folder, lines[name], findings) for name in gone])
@@ -549,13 +531,13 @@ def _compare_with_lock(
         if locked.get(name, patch.sha256) == patch.sha256:
             continue
         detail = (
-            f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, but the patch's files "
+            f"{LOCK}:{lines[name]} has SHA-256 {locked[name][:12]}…, but the patch's files "
             f"{listed(patch.names, 'and')} have {patch.sha256[:12]}…"
         )
         if patch.built_in:
             summary = f"released patch {patch.id} differs from the built-in one of modelyard {modelyard.__version__}"
             remedy = f"restore patches/{name}, or install the version of modelyard that the lock was written with"
-            findings.append(_error("PAT003", lock_name, summary, remedy, lines[name], 0, detail))
+            findings.append(_error("PAT003", LOCK, summary, remedy, lines[name], 0, detail))
             continue
         # The digest covers all files. The lock names those of the project's own versions, the package has the others.
         given = _built_in(name, [])
@@ -564,8 +546,8 @@ def _compare_with_lock(
         changed = patch.changed_files(released)
         if released and not changed:
             summary = f"released patch {patch.id} is unchanged, but its line in the lock was changed"
-            remedy = f"restore the line (git log -- {lock_name})"
-            findings.append(_error("PAT003", lock_name, summary, remedy, lines[name], 0, detail))
+            remedy = f"restore the line (git log -- {LOCK})"
+            findings.append(_error("PAT003", LOCK, summary, remedy, lines[name], 0, detail))
             continue
         if changed:
             verb = "differs" if len(changed) == 1 else "differ"
@@ -577,7 +559,7 @@ def _compare_with_lock(
                 # Reviewers look at the patch, not at the lock.
                 f"{patch.file}/{changed[0]}" if changed else patch.file,
                 f"released patch {patch.id} was changed",
-                f"restore it from the commit that released it (git log -- {lock_name}): "
+                f"restore it from the commit that released it (git log -- {LOCK}): "
                 f"git checkout COMMIT -- {patch.file}; "
                 f"change it in patches/{patch.name}/v{newest + 1} instead",
                 1 if changed else 0,

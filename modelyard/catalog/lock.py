@@ -11,8 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from modelyard.files import ReadError, read_file
+from modelyard.names import PATCHES_FOLDER
 
 LOCK_FILE = "patches.lock"
+LOCK = f"{PATCHES_FOLDER}/{LOCK_FILE}"
+"""Where a project has it, for messages."""
 _MAX_BYTES = 4 * 1024 * 1024
 _HEADER = (
     "# SHA-256 of every released patch version. A released version never changes: a change is a new version folder.\n"

@@ -11,7 +11,7 @@ from typing import Final
 
 from jinja2 import nodes
 
-from modelyard.catalog.library import BASE, TEMPLATE, Meta, PatchVersion, built_in_versions, check_schema, read_meta
+from modelyard.catalog.library import BASE, TEMPLATE, Meta, built_in_versions, check_schema, read_meta
 from modelyard.catalog.sandbox import environment
 
 FILE: Final = Path(__file__).with_name("precompiled.py")
@@ -57,7 +57,9 @@ def precompiled_text() -> str:
             continue
         given = {key: value for key, value in meta._asdict().items() if value != Meta._field_defaults[key]}
         metas.append(f"    {patch.sha256!r}: {pformat(given, width=140, sort_dicts=False)},\n")
-        for file, source in _sources(patch):
+        for file, source in patch.files.items():
+            if file not in (TEMPLATE, BASE):
+                continue
             name = f"{patch.name}_{patch.version}_{file.partition('.')[0]}".replace("-", "_")
             try:
                 body = "".join(f"    {line}\n" for line in _lines(environment().parse(source).body, {}))
@@ -69,12 +71,6 @@ def precompiled_text() -> str:
         f"{_HEADER}{''.join(functions)}METAS: Final[Mapping[str, Mapping[str, Any]]] = {{\n{''.join(metas)}}}\n"
         f"TEMPLATES: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]]] = {{\n{''.join(table)}}}\n"
     )
-
-
-def _sources(patch: PatchVersion) -> Iterator[tuple[str, str]]:
-    yield TEMPLATE, patch.template
-    if patch.base is not None:
-        yield BASE, patch.base
 
 
 def _lines(body: list[nodes.Node], scope: Scope) -> Iterator[str]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schema, use_built_in
-from modelyard.catalog.lock import LOCK_FILE
+from modelyard.catalog.library import SCHEMA, TEMPLATE, Library, PatchVersion, bad_schema, use_built_in
+from modelyard.catalog.lock import LOCK
 from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
@@ -47,9 +47,7 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
     selected = []
     for name in library.patches:
         index, choice = choices.get(name, (-1, PatchChoice(name)))
-        if not choice.enabled or _lacks_workloads(library.latest(name), stack):
-            continue
-        if not _of_cluster(library.latest(name), stack) or not _in_scope(library.latest(name), stack, index >= 0):
+        if not choice.enabled or not _concerns(library.latest(name), stack, index >= 0):
             continue
         patch = _version(library, choice, index, stack, known, findings)
         if patch is None or patch.meta.use == "submitted":
@@ -78,9 +76,13 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
             yield stack.place(finding, "patches", index, "name")
 
 
-def _of_cluster(patch: PatchVersion, stack: Stack) -> bool:
-    """Whether the patch is for the planned cluster; all versions of a patch are for one kind of cluster."""
-    return (patch.meta.cluster == "remote") == bool(stack.remote)
+def _concerns(patch: PatchVersion, stack: Stack, listed: bool) -> bool:
+    """Whether the patch is for the planned cluster and for a part of the platform that the stack has.
+
+    All versions of a patch are for one kind of cluster.
+    """
+    of_cluster = (patch.meta.cluster == "remote") == bool(stack.remote)
+    return of_cluster and not _lacks_workloads(patch, stack) and _in_scope(patch, stack, listed)
 
 
 def _lacks_workloads(patch: PatchVersion, stack: Stack) -> bool:
@@ -185,9 +187,7 @@ def left_out(
     for name, versions in library.patches.items():
         choice = choices.get(name, PatchChoice(name))
         patch = versions.get(choice.version or "") or _newest(versions.values(), known, []) or library.latest(name)
-        if patch.meta.use == "submitted" or not _of_cluster(patch, stack):
-            continue
-        if _lacks_workloads(patch, stack) or not _in_scope(patch, stack, name in choices):
+        if patch.meta.use == "submitted" or not _concerns(patch, stack, name in choices):
             continue
         if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
             yield patch, _likely(patch, choice, known)
@@ -206,14 +206,13 @@ def _draft(library: Library, patch: PatchVersion) -> Iterator[Finding]:
     if f"{patch.name}/{patch.version}" in library.released:
         return
     if not library.has_lock:
-        lock = f"{PATCHES_FOLDER}/{LOCK_FILE}"
         yield Finding(
             "PAT018",
             Severity.WARNING,
-            f"{lock} does not exist, so every patch in {PATCHES_FOLDER}/ is a draft: an apply uses its current files",
-            file=lock,
+            f"{LOCK} does not exist, so every patch in {PATCHES_FOLDER}/ is a draft: an apply uses its current files",
+            file=LOCK,
             detail="without the SHA-256 of a patch, later changes of its files are not detected",
-            remedy=f"restore it: git checkout HEAD -- {lock}; in a new project, create it: modelyard patches --release",
+            remedy=f"restore it: git checkout HEAD -- {LOCK}; in a new project, create it: modelyard patches --release",
         )
         return
     yield Finding(
@@ -273,7 +272,8 @@ def _bind(
         why = "they are too large to check against its schema"
         if isinstance(error, TimeUp):
             why = f"the check against its schema was still running {time_up()}"
-        findings.append(_unfit(patch, why, "use fewer parameters or a simpler schema"))
+        summary = f"patch {patch.id} cannot take its parameters: {why}"
+        findings.append(_misfit(patch, summary, "use fewer parameters or a simpler schema"))
     else:
         findings += first(_misfits(patch, params, errors, index, sources, stack), whole=whole)
     return None
@@ -354,18 +354,9 @@ def _part(schema: Any, path: Iterable[str | int]) -> Mapping[str, Any]:
     return schema if isinstance(schema, dict) else {}
 
 
-def _unfit(patch: PatchVersion, why: str, remedy: str) -> Finding:
-    return _misfit(patch, f"patch {patch.id} cannot take its parameters: {why}", remedy)
-
-
 def _misfit(patch: PatchVersion, summary: str, remedy: str) -> Finding:
-    return Finding(
-        "PAT004",
-        Severity.ERROR,
-        summary,
-        detail=f"the rule is in {patch.file}/schema.json",
-        remedy=remedy,
-    )
+    detail = f"the rule is in {patch.file}/{SCHEMA}"
+    return Finding("PAT004", Severity.ERROR, summary, detail=detail, remedy=remedy)
 
 
 def _is_secret(value: Any) -> bool:
@@ -408,9 +399,7 @@ def _in_order(selected: list[Selected], findings: list[Finding]) -> tuple[Select
         ready = [
             name
             for name, one in waiting.items()
-            if not any(
-                other in waiting for other in (*one.patch.meta.after, *one.patch.meta.overrides) if other != name
-            )
+            if not {*one.patch.meta.after, *one.patch.meta.overrides} & waiting.keys() - {name}
         ]
         if not ready:
             circle = sorted(waiting)

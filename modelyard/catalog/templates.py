@@ -73,7 +73,7 @@ class _Wrong(NamedTuple):
     """The field that is wrong; empty if it is the whole document."""
 
 
-_Maker = Callable[[PatchVersion, str, dict[str, Any], str], Document | _Wrong]
+_Maker = Callable[[PatchVersion, str, dict[str, Any]], Document | _Wrong]
 
 
 def _render(patch: PatchVersion, name: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
@@ -115,13 +115,13 @@ def _read(patch: PatchVersion, file: str, source: str, text: str, make: _Maker) 
     documents: list[Document] = []
     findings = first(
         _error("PAT007", patch, file, what, at, remedy)
-        for what, at, remedy in _problems(patch, file, source, text, make, documents)
+        for what, at, remedy in _problems(patch, source, text, make, documents)
     )
     return Rendered((), tuple(findings)) if findings else Rendered(tuple(documents), ())
 
 
 def _problems(
-    patch: PatchVersion, file: str, source: str, text: str, make: _Maker, documents: list[Document]
+    patch: PatchVersion, source: str, text: str, make: _Maker, documents: list[Document]
 ) -> Iterator[tuple[str, int, str]]:
     """Yields what is wrong with a template's output, its template line, and what to do; ``documents`` gets the rest."""
     origins: Origins | None = None
@@ -134,25 +134,22 @@ def _problems(
             what = f"does not render to YAML: {problem.message}"
             wrong = what, line + problem.line - 1, "correct the YAML here or just above"
         elif isinstance(value, dict):
-            made = make(patch, part.strip() + "\n", value, file)
+            made = make(patch, part.strip() + "\n", value)
             if isinstance(made, Document):
                 documents.append(made)
             else:
                 at = line + max(line_of(part, made.path) - 1, 0)
                 wrong = made.what, at, made.remedy
         elif value is not None:
-            wrong = (
-                "renders to something other than a mapping",
-                line,
-                "write the fields of an object, such as apiVersion and kind",
-            )
+            remedy = "write the fields of an object, such as apiVersion and kind"
+            wrong = "renders to something other than a mapping", line, remedy
         if wrong is not None:
             origins = origins or Origins(source, text)
             yield wrong[0], origins.line(wrong[1]), wrong[2]
         line += part.count("\n")
 
 
-def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | _Wrong:
+def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any]) -> Document | _Wrong:
     headers = dict(_HEADER.findall(text))
     if not headers.get("target"):
         return _Wrong("has no `# target: NAME` line before its YAML", "add this line, with the name of the object")
@@ -173,7 +170,7 @@ def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file:
     return Document(headers["target"], phase, Confidential(text), Confidential(body))
 
 
-def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | _Wrong:
+def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any]) -> Document | _Wrong:
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     name, namespace = metadata.get("name"), metadata.get("namespace")

@@ -131,19 +131,8 @@ def write_platform(
     from modelyard.plan.project import shown
     from modelyard.stack.words import plural
 
-    written = write_recorded(
-        root,
-        name,
-        identity=taken.identity,
-        version=taken.version,
-        schema_sha256=MergeSchema.kubernetes(stack.config.kubernetes_version).sha256,
-        nodes=taken.nodes,
-        pods=taken.pods,
-        objects=taken.objects,
-        quotas=taken.quotas,
-        scalers=taken.scalers,
-        waiting=waiting,
-    )
+    schema = MergeSchema.kubernetes(stack.config.kubernetes_version)
+    written = write_recorded(root, name, taken, schema.sha256, waiting)
     if foreign := [path.name for path in recorded_files(recorded_folder(root, name)) if path not in written]:
         beside(
             f"not recorded by modelyard, and left in {safe(shown(root, recorded_folder(root, name)))}: "

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -132,7 +132,8 @@ def _client(config: KubeConfig, context: str) -> Client:
     if proxy is not None:
         _check_proxy(proxy)
     single = config.get(context)
-    if single is not None and _has_secret(single) and urlsplit(single.cluster.server).scheme == "http":
+    assert single is not None
+    if _has_secret(single) and urlsplit(single.cluster.server).scheme == "http":
         # kubectl then omits the credentials silently.
         try:
             permit(single.cluster.server, f"the login of context {context!r}", os.environ, named=True)
@@ -140,7 +141,7 @@ def _client(config: KubeConfig, context: str) -> Client:
             raise ClusterError(error.summary, error.remedy) from None
     # The client would also read CA bundles and the passwords of .netrc from the environment; kubectl does not.
     made = Client(
-        config=with_plugin_info(_with_files(single)),
+        config=_with_plugin_info(_with_files(single)),
         timeout=httpx2.Timeout(TIMEOUT),
         trust_env=False,
         proxy=proxy,
@@ -159,7 +160,7 @@ def _has_secret(config: SingleConfig) -> bool:
     return user is not None and any((user.token, user.token_file, user.username, user.password, user.exec))
 
 
-def _with_files(config: SingleConfig | None) -> SingleConfig | None:
+def _with_files(config: SingleConfig) -> SingleConfig:
     """The config, after a check that the files that it names can be read: the client would wait for a pipe.
 
     Makes paths absolute from the kubeconfig's folder, because the client does not do so for all of them.
@@ -167,9 +168,9 @@ def _with_files(config: SingleConfig | None) -> SingleConfig | None:
     Raises:
         ReadError: a file cannot be read.
     """
-    for part, name in () if config is None else product((config.cluster, config.user), _FILES):
+    for part, name in product((config.cluster, config.user), _FILES):
         file = getattr(part, name, None)
-        if config is None or not file or getattr(part, f"{name}_data", None):
+        if not file or getattr(part, f"{name}_data", None):
             continue
         path = Path(config.abs_file(file))
         read_file(path, limit=MAX_BYTES)
@@ -194,22 +195,21 @@ def _check_proxy(url: str) -> None:
         )
 
 
-def with_plugin_info(config: SingleConfig | None) -> SingleConfig | None:
+def _with_plugin_info(config: SingleConfig) -> SingleConfig:
     """The config, with the environment variable that its credential plugin needs.
 
     Plugins of ``client.authentication.k8s.io/v1`` read the form of their answer from ``KUBERNETES_EXEC_INFO``. The
     client does not set this variable and accepts only plugins of earlier versions; both forms have the token in the
     same place.
     """
-    user = config.user if config is not None else None
-    plugin = user.exec if user is not None else None
-    if config is None or user is None or plugin is None:
+    user = config.user
+    if user is None or user.exec is None:
         return config
+    plugin = user.exec
     asked = {"apiVersion": plugin.apiVersion, "kind": "ExecCredential", "spec": {"interactive": False}}
-    variables = [*(plugin.env or ()), NameValue(_PLUGIN_INFO, json.dumps(asked))]
     changed = copy(user)
     changed.exec = copy(plugin)
-    changed.exec.env = variables
+    changed.exec.env = [*(plugin.env or ()), NameValue(_PLUGIN_INFO, json.dumps(asked))]
     if plugin.apiVersion == _PLUGIN_V1:
         changed.exec.apiVersion = _PLUGIN_V1BETA1
     return config._replace(user=changed)
@@ -342,10 +342,21 @@ def _refused(answer: httpx2.Response, what: str) -> ClusterError:
     return ClusterError(f"the API server {words}", "check the API server", lasting=code == 403)
 
 
-def message(answer: httpx2.Response) -> str:
-    """The API server's message; empty if another server answered."""
+def status(answer: httpx2.Response) -> dict[str, Any]:
+    """The answer's JSON object, a ``Status`` after an error; empty if the answer is not a JSON object."""
     try:
         found = parse_json(answer.content)
     except ValueError:
-        return ""
-    return str(found.get("message", "")) if isinstance(found, dict) and found.get("kind") == "Status" else ""
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def message(answer: httpx2.Response) -> str:
+    """The API server's message; empty if another server answered."""
+    found = status(answer)
+    return str(found.get("message", "")) if found.get("kind") == "Status" else ""
+
+
+def words_of(answer: httpx2.Response) -> str:
+    """The message of an error, or its number if it has none."""
+    return str(status(answer).get("message") or f"the API server answered {answer.status_code}")

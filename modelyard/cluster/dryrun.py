@@ -14,14 +14,14 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Deletion, Question, Refusal, Why
-from modelyard.cluster.connection import ask_server, transport
+from modelyard.cluster.connection import ask_server, status, transport, words_of
 from modelyard.cluster.live import path_of, unknown_kind
-from modelyard.cluster.requests import busy, patiently, status
+from modelyard.cluster.requests import busy, patiently
 from modelyard.cluster.writing import delete_options
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import OPERATORS
-from modelyard.kube.state import ObjectKey, key_of
+from modelyard.kube.state import key_of
 
 AT_ONCE = 16
 """The most requests at a time."""
@@ -47,7 +47,7 @@ def _begun(pool: ThreadPoolExecutor, client: Client, question: Question, manager
     """Asks one question; the returned function waits for the answer."""
     if isinstance(question, Deletion):
         return pool.submit(_deleted, client, question).result
-    forced = pool.submit(_forced, client, question, manager)
+    forced = pool.submit(lambda: taken(question, _asked(client, question, manager, force=True)))
     unforced = pool.submit(claims_of, client, question, manager)
 
     def answer() -> Answer:
@@ -87,11 +87,6 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
     return tuple(sorted(_claim(cause) for cause in causes))
 
 
-def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | Refusal:
-    answer = _asked(client, body, manager, force=True)
-    return taken(body, answer)
-
-
 def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:
     """The API server's answer to a dry run of an apply."""
     key = key_of(body, "")
@@ -106,20 +101,6 @@ def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool
         )
 
     return _answered(send, f"what an apply to {key.name} would do")
-
-
-def look(client: Client, key: ObjectKey) -> dict[str, Any] | None:
-    """The current state of an object, read with the retries of a dry run; None if the object does not exist.
-
-    Raises:
-        ClusterError: the API server does not answer or denies access.
-    """
-    http, path = transport(client), path_of(key)
-    answer = _answered(lambda: http.get(path), key.name)
-    if answer.status_code == 404 and status(answer).get("kind") == "Status":
-        return None
-    ask_server(answer.raise_for_status, key.name)
-    return {**ask_server(answer.json, key.name), "apiVersion": key.api_version, "kind": key.kind}
 
 
 def _answered(send: Callable[[], httpx2.Response], what: str) -> httpx2.Response:
@@ -155,7 +136,7 @@ def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | 
 
 def refusal(answer: httpx2.Response) -> Refusal:
     """Why a change is rejected, in the API server's words."""
-    message = str(status(answer).get("message") or f"the API server answered {answer.status_code}")
+    message = words_of(answer)
     return Refusal(_why(answer.status_code, message), message)
 
 

@@ -19,6 +19,10 @@ PAGE: Final = 500
 _KUEUE: Final = f"/apis/{KUEUE}"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that have not ended: they hold or wait for what they request."""
+_QUEUED: Final = ("workloads", "localqueues")
+"""Kueue's lists that determine the order of its queues."""
+_Listed = list[dict[str, Any]] | Literal["unread"] | None
+"""The objects of a list; None if the cluster lacks the kind, ``"unread"`` if these credentials may not read it."""
 
 
 def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched: bool = False) -> PoolObjects:
@@ -32,30 +36,29 @@ def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
-    lists = ("clusterqueues", "resourceflavors", "cohorts")
-    parts = ("workloads", "localqueues")
-    far = ("multikueueclusters",) if dispatched else ()
+    whole = ("clusterqueues", "resourceflavors", "cohorts", *(("multikueueclusters",) if dispatched else ()))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        nodes = pool.submit(_allowed, client, "/api/v1/nodes")
-        pods = pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING})
-        whole = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in (*lists, *far)]
-        parted = [pool.submit(_in_parts, client, name, namespaces) for name in parts]
-        found = {
-            "nodes": nodes.result(),
-            "pods": pods.result(),
-            **{name: one.result() for name, one in zip((*lists, *far), whole, strict=True)},
-            **{name: one.result() for name, one in zip(parts, parted, strict=True)},
+        asked = {
+            "nodes": pool.submit(_allowed, client, "/api/v1/nodes"),
+            "pods": pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING}),
+            **{name: pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in whole},
+            **{name: pool.submit(_in_parts, client, name, namespaces) for name in _QUEUED},
         }
+        return _pool({name: one.result() for name, one in asked.items()})
+
+
+def _pool(found: Mapping[str, _Listed]) -> PoolObjects:
+    """What was read of a pool, by the plural names of the lists."""
     have = {name: () if one == "unread" else tuple(one or ()) for name, one in found.items()}
     return PoolObjects(
-        nodes=have["nodes"],
-        pods=have["pods"],
+        nodes=have.get("nodes", ()),
+        pods=have.get("pods", ()),
         workloads=have["workloads"],
-        queues=have["clusterqueues"],
+        queues=have.get("clusterqueues", ()),
         local_queues=have["localqueues"],
-        flavors=have["resourceflavors"],
-        cohorts=have["cohorts"],
-        kueue=any(found[name] is not None for name in (*lists, *parts)),
+        flavors=have.get("resourceflavors", ()),
+        cohorts=have.get("cohorts", ()),
+        kueue=any(found.get(name) is not None for name in ("clusterqueues", "resourceflavors", "cohorts", *_QUEUED)),
         unread=tuple(name for name, one in found.items() if one == "unread"),
         worker_clusters=have.get("multikueueclusters", ()),
     )
@@ -82,16 +85,7 @@ def queued_objects(client: Client, namespaces: Collection[str]) -> PoolObjects:
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
-    found = {name: _in_parts(client, name, namespaces) for name in ("workloads", "localqueues")}
-    have = {name: () if one == "unread" else tuple(one or ()) for name, one in found.items()}
-    return PoolObjects(
-        nodes=(),
-        pods=(),
-        workloads=have["workloads"],
-        local_queues=have["localqueues"],
-        kueue=any(one is not None for one in found.values()),
-        unread=tuple(name for name, one in found.items() if one == "unread"),
-    )
+    return _pool({name: _in_parts(client, name, namespaces) for name in _QUEUED})
 
 
 def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
@@ -185,9 +179,7 @@ def _pages(client: Client, path: str, query: Mapping[str, str]) -> list[dict[str
         params["continue"] = more
 
 
-def _in_parts(
-    client: Client, plural: str, namespaces: Collection[str]
-) -> list[dict[str, Any]] | Literal["unread"] | None:
+def _in_parts(client: Client, plural: str, namespaces: Collection[str]) -> _Listed:
     """Kueue's objects of a kind: in the whole cluster, or in the namespaces that these credentials may read."""
     everywhere = _allowed(client, f"{_KUEUE}/{plural}")
     if everywhere != "unread":
@@ -207,12 +199,8 @@ def pods_of_job(client: Client, namespace: str, job: str) -> list[dict[str, Any]
     return [] if found == "unread" else found or []
 
 
-def _allowed(
-    client: Client, path: str, query: Mapping[str, str] | None = None
-) -> list[dict[str, Any]] | Literal["unread"] | None:
-    """The objects of a list; None if the cluster lacks the kind, ``"unread"`` if these credentials may not read it."""
-
-    def get() -> list[dict[str, Any]] | Literal["unread"] | None:
+def _allowed(client: Client, path: str, query: Mapping[str, str] | None = None) -> _Listed:
+    def get() -> _Listed:
         try:
             return _pages(client, path, query or {})
         except httpx2.HTTPStatusError as error:
@@ -233,30 +221,19 @@ def _wherever(
     Both results are empty if the cluster lacks the kind, even without the right to read it: the API server denies
     access before it looks for the kind.
     """
-
-    def get(path: str) -> list[dict[str, Any]] | None:
-        try:
-            return _pages(client, path, query)
-        except httpx2.HTTPStatusError as error:
-            if error.response.status_code == 404:
-                return []
-            if error.response.status_code == 403 and message(error.response):
-                return None
-            raise
-
-    everywhere = ask_server(lambda: get(f"{group}/{plural}"), plural)
-    if everywhere is not None:
-        return everywhere, ()
+    everywhere = _allowed(client, f"{group}/{plural}", query)
+    if everywhere != "unread":
+        return everywhere or [], ()
     if "." in group and _is_missing(client, group):
         return [], ()
     found: list[dict[str, Any]] = []
     unread = []
     for namespace in sorted(namespaces):
-        theirs = ask_server(lambda: get(f"{group}/namespaces/{namespace}/{plural}"), plural)  # noqa: B023 - at once
-        if theirs is None:
+        theirs = _allowed(client, f"{group}/namespaces/{namespace}/{plural}", query)
+        if theirs == "unread":
             unread.append(f"{plural} of {namespace}")
         else:
-            found += theirs
+            found += theirs or ()
     return (None if len(unread) == len(namespaces) else found), tuple(unread)
 
 

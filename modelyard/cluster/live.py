@@ -15,7 +15,7 @@ from modelyard.cluster.pods import holds_resources, pod_of, ray_services, reques
 from modelyard.cluster.requests import busy, patiently
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
-from modelyard.kube.kinds import KINDS, SPARK
+from modelyard.kube.kinds import KEDA, KINDS, SPARK
 from modelyard.kube.state import (
     PAUSED,
     PAUSED_REPLICAS,
@@ -94,7 +94,11 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         objects = [pool.submit(read, client, key) for key in keys]
         namespaces = sorted({key.namespace for key in keys if key.namespace})
         paths = [("", f"/api/v1/namespaces/{each}/resourcequotas") for each in namespaces]
-        paths += [one for namespace in namespaces for one in lists(namespace)]
+        paths += [
+            (kind, f"/apis/{version}/namespaces/{namespace}/{plural}")
+            for namespace in namespaces
+            for version, kind, plural in AUTOSCALERS
+        ]
         asked = [(kind, path, pool.submit(listed_if_allowed, client, path)) for kind, path in paths]
         # First: if the server does not answer at all, the error names this question.
         cluster = uid.result()
@@ -298,15 +302,11 @@ def _got(client: Client, path: str) -> dict[str, Any]:
 
 
 # The objects that say what autoscalers scale, and the few fields of them that are kept.
-_LISTS = (
+AUTOSCALERS: Final = (
     ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
-    ("keda.sh/v1alpha1", SCALED_OBJECT, "scaledobjects"),
+    (KEDA, SCALED_OBJECT, "scaledobjects"),
 )
-
-
-def lists(namespace: str) -> tuple[tuple[str, str], ...]:
-    """The kinds of autoscalers, each with the path of its list in a namespace."""
-    return tuple((kind, f"/apis/{version}/namespaces/{namespace}/{plural}") for version, kind, plural in _LISTS)
+"""API version, kind and plural name."""
 
 
 def reference(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:

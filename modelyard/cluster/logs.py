@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.connection import TIMEOUT, ClusterError, ask_server, transport
-from modelyard.cluster.requests import status
+from modelyard.cluster.connection import TIMEOUT, ClusterError, ask_server, status, transport
 
 _NONE: Final = (400, 404, 500, 502, 503, 504)
 _QUIET: Final = httpx2.Timeout(TIMEOUT, read=None)

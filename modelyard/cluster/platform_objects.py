@@ -7,19 +7,15 @@ from typing import Any, Final, NamedTuple
 from lightkube import Client
 
 from modelyard.cluster.connection import AT_ONCE, ClusterError
-from modelyard.cluster.live import listed_if_allowed
+from modelyard.cluster.live import AUTOSCALERS, listed_if_allowed
 from modelyard.cluster.pods import holds_resources, pod_of, ray_services, request_of
 from modelyard.hiding import Confidential
-from modelyard.kube.kinds import KEDA, RAY
-from modelyard.kube.state import SCALED_OBJECT, Node, Pod, node_of
+from modelyard.kube.kinds import KINDS, WORKLOAD_KINDS
+from modelyard.kube.state import Node, Pod, node_of
 
 _LISTS: Final = (
-    ("apps/v1", "Deployment", "deployments"),
-    ("apps/v1", "StatefulSet", "statefulsets"),
-    (RAY, "RayCluster", "rayclusters"),
-    (RAY, "RayService", "rayservices"),
-    ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
-    (KEDA, SCALED_OBJECT, "scaledobjects"),
+    *((version, kind, KINDS[version, kind].plural) for kind, version in WORKLOAD_KINDS.items()),
+    *AUTOSCALERS,
 )
 
 

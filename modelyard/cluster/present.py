@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 
 from lightkube import Client
 
-from modelyard.cluster.connection import AT_ONCE, ask_server, transport
+from modelyard.cluster.connection import AT_ONCE, ask_server, status, transport
 from modelyard.cluster.live import identity, objects_of, read
-from modelyard.cluster.requests import busy, patiently, status
+from modelyard.cluster.requests import busy, patiently
 from modelyard.kube.state import ObjectKey
 
 

@@ -1,6 +1,5 @@
 """Reads from a Service through the API server, which reaches Services that this machine cannot."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from modelyard.cluster.connection import ask_server, transport
@@ -50,10 +49,5 @@ def fetch(client: "Client", namespace: str, service: str, port: int, path: str) 
         ClusterError: the API server or the Service does not answer or denies access.
     """
     place = f"/api/v1/namespaces/{namespace}/services/http:{service}:{port}/proxy{path}"
-    return ask_server(partial(_get, client, place), f"services/proxy of {service}")
-
-
-def _get(client: "Client", place: str) -> bytes:
-    response = transport(client).get(place)
-    response.raise_for_status()
-    return bytes(response.content)
+    answer = ask_server(lambda: transport(client).get(place).raise_for_status(), f"services/proxy of {service}")
+    return bytes(answer.content)

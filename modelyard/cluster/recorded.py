@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from modelyard.cluster.pods import pod_of
 from modelyard.files import ReadError, list_folder, not_json, parse_json, read_file, refuse_links, wrong_form
@@ -22,6 +22,9 @@ from modelyard.kube.state import ClusterState, ObjectKey, Waiting, key_of, node_
 from modelyard.names import RECORDED
 from modelyard.stack.words import plain
 
+if TYPE_CHECKING:
+    from modelyard.cluster.live import Snapshot
+
 FORMAT_VERSION = 1
 CLUSTER_FILE = "cluster.json"
 ABSENT = "CFG101"
@@ -30,7 +33,6 @@ NOT_RECORDED: Final = ClusterState(
     source="recorded", identity="", version="", objects=Confidential({}), nodes=(), pods=()
 )
 """The state of a cluster that is not recorded."""
-_NONE: Final[Confidential[Iterable[Mapping[str, Any]]]] = Confidential(())
 _OWNER = ("manager", "operation", "subresource", "apiVersion")
 
 
@@ -115,40 +117,31 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     try:
         files = [path for path in list_folder(folder, root) if path.suffix == ".json"]
     except ReadError as error:
-        return None, (
-            _error(
-                "CFG102",
-                stack,
-                shown,
-                f"the recorded platform cannot be listed: {error.reason}",
-                f"{error.remedy}, or {remedy}",
-            ),
-        )
+        summary = f"the recorded platform cannot be listed: {error.reason}"
+        return None, (_error(stack, shown, summary, f"{error.remedy}, or {remedy}"),)
     if not files:
-        return None, (_error(ABSENT, stack, shown, "no platform is recorded for this stack", remedy),)
+        summary = "no platform is recorded for this stack"
+        return None, (Finding(ABSENT, Severity.ERROR, summary, stack=stack, file=shown, remedy=remedy),)
     for path in files:
         try:
             parsed[path.name] = read_object(path, root)
         except ValueError as error:
             summary = f"the recorded platform cannot be read: {not_json(error)}"
-            findings.append(
-                _error("CFG102", stack, f"{shown}/{path.name}", summary, remedy)._replace(
-                    line=getattr(error, "lineno", 0), column=getattr(error, "colno", 0)
-                )
-            )
+            line, column = getattr(error, "lineno", 0), getattr(error, "colno", 0)
+            damaged = _error(stack, f"{shown}/{path.name}", summary, remedy)
+            findings.append(damaged._replace(line=line, column=column))
         except ReadError as error:
             summary = f"the recorded platform cannot be read: {error.reason}"
-            findings.append(_error("CFG102", stack, f"{shown}/{path.name}", summary, f"{error.remedy}, or {remedy}"))
+            findings.append(_error(stack, f"{shown}/{path.name}", summary, f"{error.remedy}, or {remedy}"))
     if findings:
         return None, tuple(findings)
     if CLUSTER_FILE not in parsed:
-        return None, (
-            _error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", f"the recorded platform has no {CLUSTER_FILE}", remedy),
-        )
+        summary = f"the recorded platform has no {CLUSTER_FILE}"
+        return None, (_error(stack, f"{shown}/{CLUSTER_FILE}", summary, remedy),)
     cluster = parsed.pop(CLUSTER_FILE)
     if cluster.get("formatVersion") != FORMAT_VERSION:
         words = f"formatVersion is {plain(repr(cluster.get('formatVersion')))}, this modelyard reads {FORMAT_VERSION}"
-        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", words, remedy),)
+        return None, (_error(stack, f"{shown}/{CLUSTER_FILE}", words, remedy),)
     objects: dict[ObjectKey, dict[str, Any]] = {}
     for file, body in parsed.items():
         try:
@@ -270,16 +263,9 @@ def _waiting(pod: Mapping[str, Any]) -> Waiting:
 
 def write_recorded(
     root: Path,
-    stack: str,
-    *,
-    identity: str,
-    version: str,
+    name: str,
+    taken: "Snapshot",
     schema_sha256: str,
-    nodes: Confidential[Iterable[Mapping[str, Any]]],
-    pods: Confidential[Iterable[Mapping[str, Any]]],
-    objects: Confidential[Iterable[Mapping[str, Any]]],
-    quotas: Confidential[Iterable[Mapping[str, Any]]] = _NONE,
-    scalers: Confidential[Iterable[Mapping[str, Any]]] = _NONE,
     waiting: Iterable[Waiting] | None = None,
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
@@ -293,38 +279,37 @@ def write_recorded(
     """
     from modelyard.cluster.folder import replace_json
 
-    folder = recorded_folder(root, stack)
-    contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): hidden(body) for body in objects.reveal()}
-    contents[CLUSTER_FILE] = {
+    folder = recorded_folder(root, name)
+    cluster: dict[str, Any] = {
         "formatVersion": FORMAT_VERSION,
-        "identity": identity,
-        "version": version,
+        "identity": taken.identity,
+        "version": taken.version,
         "schemaSha256": schema_sha256,
-        "nodes": sorted(nodes.reveal(), key=lambda body: str(body["metadata"]["name"])),
+        "nodes": sorted(taken.nodes.reveal(), key=lambda body: str(body["metadata"]["name"])),
         "pods": sorted(
-            pods.reveal(),
+            taken.pods.reveal(),
             key=lambda pod: (pod["node"], pod["owner"], pod.get("namespace", ""), sorted(pod["requests"].items())),
         ),
     }
-    if found := sorted(quotas.reveal(), key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"])):
-        contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "quotas": found}
-    if found := sorted(
-        scalers.reveal(), key=lambda body: (body["kind"], body["metadata"]["namespace"], body["metadata"]["name"])
-    ):
-        contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "scalers": found}
+    if quotas := taken.quotas.reveal():
+        cluster["quotas"] = sorted(quotas, key=_place)
+    if scalers := taken.scalers.reveal():
+        cluster["scalers"] = sorted(scalers, key=lambda body: (body["kind"], *_place(body)))
     if waiting is not None:
-        found = [
-            {**one._asdict(), "spec": one.spec.reveal()}
-            for one in sorted(waiting, key=lambda one: (one.namespace, one.name))
-        ]
-        contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "waiting": found}
+        ordered = sorted(waiting, key=lambda one: (one.namespace, one.name))
+        cluster["waiting"] = [{**one._asdict(), "spec": one.spec.reveal()} for one in ordered]
+    contents = {_object_file(key_of(body, "")): hidden(body) for body in taken.objects.reveal()}
     texts = {
-        name: json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        for name, body in sorted(contents.items())
+        file: json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        for file, body in sorted({**contents, CLUSTER_FILE: cluster}.items())
     }
     refuse_links(folder, root)
     replace_json(folder, texts, _is_own)
-    return tuple(folder / name for name in texts)
+    return tuple(folder / file for file in texts)
+
+
+def _place(body: Mapping[str, Any]) -> tuple[str, str]:
+    return body["metadata"]["namespace"], body["metadata"]["name"]
 
 
 def _object_file(key: ObjectKey) -> str:
@@ -338,12 +323,12 @@ def again(stack: str) -> str:
 
 def not_recorded(stack: str, file: str, words: str, remedy: str) -> Finding:
     """The finding about a file that ``record`` would not write, and why."""
-    return _error("CFG102", stack, file, f"the recorded platform is invalid: {words}", remedy)
+    return _error(stack, file, f"the recorded platform is invalid: {words}", remedy)
 
 
 def _words(error: Exception) -> str:
     return str(error) if isinstance(error, ValueError) else wrong_form(error)
 
 
-def _error(code: str, stack: str, file: str, summary: str, remedy: str) -> Finding:
-    return Finding(code, Severity.ERROR, summary, stack=stack, file=file, remedy=remedy)
+def _error(stack: str, file: str, summary: str, remedy: str) -> Finding:
+    return Finding("CFG102", Severity.ERROR, summary, stack=stack, file=file, remedy=remedy)

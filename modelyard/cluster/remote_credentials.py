@@ -8,7 +8,7 @@ So no plan, state, log or argument contains credentials.
 import atexit
 import json
 import os
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -155,8 +155,6 @@ def _of_secret(secret: Confidential[dict[str, str]]) -> _Login:
         return _of_kubeconfig(Confidential(data["kubeconfig"]))
     if "token" not in data:
         raise ValueError("the Secret has neither the key kubeconfig nor the key token")
-    from base64 import b64encode
-
     authority = data.get("ca.crt", "")
     found = {"certificate-authority-data": b64encode(authority.encode()).decode()} if authority else {}
     return "", found, Confidential({"token": data["token"].strip()})

@@ -12,12 +12,11 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Deletion
-from modelyard.cluster.connection import ask_server, transport
+from modelyard.cluster.connection import ask_server, transport, words_of
 from modelyard.cluster.live import path_of
+from modelyard.cluster.requests import BUSY
 from modelyard.files import parse_json
 from modelyard.kube.state import ObjectKey, annotations_of, key_of
-
-_BUSY = (429, 500, 502, 503, 504)
 
 
 class OvertakenError(Exception):
@@ -122,17 +121,10 @@ def _sent(
     answer = ask_server(send, key.name)
     if answer.status_code == 404:
         return None
-    if answer.status_code == 409 or answer.status_code in _BUSY:
-        raise OvertakenError(_message(answer))
+    if answer.status_code in (409, *BUSY):
+        raise OvertakenError(words_of(answer))
     if answer.status_code == 401:
         ask_server(answer.raise_for_status, key.name)
     if not answer.is_success:
-        raise RefusedError(_message(answer))
+        raise RefusedError(words_of(answer))
     return {**parse_json(answer.content), "apiVersion": key.api_version, "kind": key.kind}
-
-
-def _message(answer: httpx2.Response) -> str:
-    try:
-        return str(parse_json(answer.content).get("message") or f"the API server answered {answer.status_code}")
-    except ValueError:
-        return f"the API server answered {answer.status_code}"

@@ -23,11 +23,10 @@ from modelyard.hiding.messages import (
 )
 from modelyard.hiding.names import CHANGED, HIDDEN, is_secret
 from modelyard.hiding.pairs import hidden_pair, marked
-from modelyard.hiding.values import DATA, hidden, hidden_at, hidden_below, is_secret_kind
+from modelyard.hiding.values import hidden, hidden_at, hidden_below
 
 __all__ = [
     "CHANGED",
-    "DATA",
     "HIDDEN",
     "Confidential",
     "hidden",
@@ -40,7 +39,6 @@ __all__ = [
     "hidden_text",
     "hidden_words",
     "is_secret",
-    "is_secret_kind",
     "marked",
     "secrets_in",
     "without_credentials",

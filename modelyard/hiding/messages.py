@@ -7,10 +7,9 @@ from functools import cache
 from typing import Any, Final
 
 from modelyard.files import parse_json
-from modelyard.hiding.confidential import Confidential
 from modelyard.hiding.forms import hidden_text, secret_places
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain
-from modelyard.hiding.values import hidden, yaml_places
+from modelyard.hiding.values import hidden, hidden_leaves, yaml_places
 
 _SHORTEST: Final = 4
 """Length of the shortest secret that is searched for in other texts."""
@@ -25,33 +24,17 @@ def secrets_in(value: Any) -> frozenset[str]:
 
 def hidden_paths(document: Any) -> Iterator[tuple[str | int, ...]]:
     """Yields the paths of the values in a document that ``hidden`` hides whole."""
-    waiting: list[tuple[tuple[str | int, ...], Any, Any]] = [((), document, hidden(document))]
-    while waiting:
-        path, value, shown = waiting.pop()
-        if isinstance(value, dict | list):
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            if shown is not value:
-                waiting += [((*path, key), inner, HIDDEN if shown == HIDDEN else shown[key]) for key, inner in items]
-        elif shown == HIDDEN:
-            yield path
+    return (path for path, _, shown in hidden_leaves(document, hidden(document)) if shown == HIDDEN)
 
 
-def _differing(value: Any, shown: Any) -> Iterator[str]:
-    if isinstance(value, Confidential):
-        value = value.reveal()
-    if shown is value:
-        return
-    # A mapping or list that is hidden whole hides each value in it.
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _differing(inner, shown if shown == HIDDEN else shown[key])
-    elif isinstance(value, list | tuple):
-        for inner, other in zip(value, [HIDDEN] * len(value) if shown == HIDDEN else shown, strict=True):
-            yield from _differing(inner, other)
-    elif shown == HIDDEN:
-        yield from (line.strip() for line in str(value).splitlines() if line.strip())
-    elif isinstance(shown, str) and isinstance(value, str):
-        yield from _parts(value, shown)
+def _differing(document: Any, shown_document: Any) -> Iterator[str]:
+    for _, value, shown in hidden_leaves(document, shown_document):
+        if shown is value:
+            continue
+        if shown == HIDDEN:
+            yield from (line.strip() for line in str(value).splitlines() if line.strip())
+        elif isinstance(shown, str) and isinstance(value, str):
+            yield from _parts(value, shown)
 
 
 def _parts(value: str, shown: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from modelyard.patterns import regex
 
 DATA: Final = ("data", "stringData", "binaryData")
 """Fields of a Secret whose values are secret, regardless of their names."""
+Path = tuple[str | int, ...]
 _LONGEST: Final = 1024 * 1024
 """Length of the longest text that is parsed as a document."""
 _REMEMBERED: Final = 128 * 1024
@@ -364,29 +365,38 @@ def yaml_places(text: str) -> list[tuple[int, int]]:
 
     with suppress(ValueError, RecursionError):
         documents = placed(text)
-        return sorted(set(_hidden_places(text, documents, hidden(documents))), reverse=True)
+        return sorted(set(_hidden_places(text, documents)), reverse=True)
     return []
 
 
-def _hidden_places(text: str, value: Any, shown: Any) -> Iterator[tuple[int, int]]:
+def _hidden_places(text: str, documents: list[Any]) -> Iterator[tuple[int, int]]:
     """Yields the positions of the documents' texts that are hidden, whole or in one part."""
-    if shown is value:
-        return
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _hidden_places(text, inner, shown if shown == HIDDEN else shown[key])
-    elif isinstance(value, list):
-        for inner, other in zip(value, [HIDDEN] * len(value) if shown == HIDDEN else shown, strict=True):
-            yield from _hidden_places(text, inner, other)
-    elif isinstance(value, str):
+    for _, value, shown in hidden_leaves(documents, hidden(documents)):
+        if shown is value:
+            continue
         # Every text of such documents knows its position.
-        start, end = value.start, value.end  # type: ignore[attr-defined]
+        start, end = value.start, value.end
         lead, _, rest = shown.partition(HIDDEN)
         secret = value[len(lead) : len(value) - len(rest)]
         if not lead and not rest:
             yield start, end
         elif value == f"{lead}{secret}{rest}" and (at := text.rfind(f"{secret}{rest}", start, end)) > start:
             yield at, at + len(secret)
+
+
+def hidden_leaves(value: Any, shown: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+    """Yields the texts, numbers and so on of a value with their paths and what ``hidden`` shows of them.
+
+    Leaves out mappings and lists of which it shows everything. If it hides one whole, it hides each value in it.
+    """
+    if isinstance(value, Confidential):
+        value = value.reveal()
+    if not isinstance(value, Mapping | list | tuple):
+        yield path, value, shown
+    elif shown is not value:
+        whole = shown == HIDDEN
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from hidden_leaves(inner, HIDDEN if whole else shown[key], (*path, key))
 
 
 def _noted(text: str) -> str:

@@ -5,11 +5,13 @@ A field is a path of an object, with ``[*]`` for every item of a list.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
+from operator import ge, le
 from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.kube.merge import ABSENT, Key, Path, Value
+from modelyard.kube.merge.path import ROOT
 from modelyard.patterns import regex
 from modelyard.policy.rules import Params, Rule, unknown_kind
 from modelyard.policy.shapes import ASSERTION_SCHEMA, misfits_of_file
@@ -69,14 +71,8 @@ def _amount(value: Any) -> Any:
         return None
 
 
-def _at_least(value: Any, least: Any) -> bool:
-    found = _amount(value)
-    return found is not None and bool(found >= _amount(least))
-
-
-def _at_most(value: Any, most: Any) -> bool:
-    found = _amount(value)
-    return found is not None and bool(found <= _amount(most))
+def _compared(fits: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda value, limit: (found := _amount(value)) is not None and fits(found, _amount(limit))
 
 
 OPERATORS: dict[str, Operator] = {
@@ -106,8 +102,10 @@ OPERATORS: dict[str, Operator] = {
         "pattern",
         "the whole of it does not match this regular expression",
     ),
-    "atLeast": Operator(_at_least, False, "quantity", "it is this Kubernetes quantity or more: `16Gi`, `500m`, `4`"),
-    "atMost": Operator(_at_most, False, "quantity", "it is this Kubernetes quantity or less"),
+    "atLeast": Operator(
+        _compared(ge), False, "quantity", "it is this Kubernetes quantity or more: `16Gi`, `500m`, `4`"
+    ),
+    "atMost": Operator(_compared(le), False, "quantity", "it is this Kubernetes quantity or less"),
 }
 """The operators by name, in the order of the documentation."""
 
@@ -308,30 +306,25 @@ def field_path(text: str) -> Path:
     return Path.parse(text.replace("[*]", '[="*"]'))
 
 
-def values_at(body: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Each place that a path leads to, with its value; ABSENT if the object has nothing there.
+def values_at(value: Any, path: Path, at: Path = ROOT) -> Iterator[tuple[Path, Any]]:
+    """Each place that a path leads to from ``at``, with its value; ABSENT if the object has nothing there.
 
     ``[*]`` of an empty or missing list leads nowhere: there is nothing to check.
     """
-    yield from _walk(body, path, Path())
-
-
-def _walk(value: Any, rest: Path, at: Path) -> Iterator[tuple[Path, Any]]:
-    if not rest:
+    if not path:
         yield at, value
         return
-    element, left = rest[0], Path(rest[1:])
+    element, left = path[0], Path(path[1:])
     if element == EVERY:
         for step, item in _items(value):
-            yield from _walk(item, left, at / step)
+            yield from values_at(item, left, at / step)
         return
     found = _one(value, element)
-    if found is ABSENT:
+    if found is not ABSENT:
+        yield from values_at(found, left, at / element)
+    elif EVERY not in left:
         # A later ``[*]`` stands for items that do not exist.
-        if EVERY not in left:
-            yield Path((*at, *rest)), ABSENT
-    else:
-        yield from _walk(found, left, at / element)
+        yield Path((*at, *path)), ABSENT
 
 
 def _one(value: Any, element: Any) -> Any:

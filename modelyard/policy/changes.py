@@ -12,7 +12,7 @@ from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.names import POLICIES_FOLDER
 from modelyard.policy.rules import CODE, Rule
-from modelyard.policy.settings import Policies, Setting, can_run, stack_layer
+from modelyard.policy.settings import Policies, Setting, can_run
 from modelyard.stack.config import Stack
 from modelyard.stack.words import listed
 from modelyard.stack.yaml.document import parse
@@ -66,8 +66,8 @@ def weaker_in(policies: Policies, before: Stack | None, stack: Stack) -> Iterato
         before: the stack at the base, None for a new stack: compares with the settings for every stack.
         stack: the stack with the change.
     """
-    now, _ = policies.of_stack(stack_layer(stack))
-    then = policies.settings if before is None else policies.of_stack(stack_layer(before))[0]
+    now, _ = policies.of_stack(stack)
+    then = policies.settings if before is None else policies.of_stack(before)[0]
     for code, setting in then.by_code.items():
         why, _ = _weaker(setting, now.by_code[code], policies)
         if why:
@@ -125,10 +125,8 @@ def meaning(file: Path) -> object:
     if file.suffix == ".py":
         try:
             return ast.dump(ast.parse(content))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return content
-        except SystemError:
-            # The time ran out inside the parser, and some versions of Python raise this instead; the timer fires again.
+        except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+            # SystemError: the time ran out inside the parser, in some versions of Python; the timer fires again.
             return content
     if file.suffix in (".yaml", ".yml"):
         document, problems = parse(content)

@@ -15,7 +15,6 @@ from modelyard.plan.trace import Renderings, Trace, kind_of, trace, written_at
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
 from modelyard.policy.loading import policies_of
-from modelyard.policy.settings import stack_layer
 from modelyard.policy.subject import Subject, subject_of
 from modelyard.stack import Stack, apply_policy_waivers, codes
 from modelyard.workloads import Facts
@@ -39,7 +38,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
     settings = policies.settings
     wrong: tuple[Finding, ...] = ()
     if stack.config.policy.rules:
-        settings, wrong = policies.of_stack(stack_layer(stack))
+        settings, wrong = policies.of_stack(stack)
         # Findings about the project's own file are already in its findings.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
     parts = {part.name: part for part in cluster_parts(stack)}

@@ -162,31 +162,28 @@ def _rule(function: Any, shown: str, findings: list[Finding]) -> Iterator[Rule]:
     title, _, body = page.partition("\n")
     lacking = missing_parts(body)
     summary, remedy = _misdeclared(declared)
-    if summary:
-        pass
-    elif not title or lacking:
+    if not summary and (not title or lacking):
         parts = listed([f"**{part}.**" for part in lacking or PARTS], "and")
         summary = f"the docstring of {declared.code} ({function.__name__}) lacks {'a title and ' * (not title)}{parts}"
         remedy = "write the title on its first line, then the parts in the order Why, Example, Fix"
-    else:
-        judge, judge_all = (None, function) if declared.every else (function, None)
-        yield Rule(
-            code=declared.code,
-            title=title.rstrip("."),
-            page=body.strip(),
-            level=declared.level,
-            judge=judge,
-            judge_all=judge_all,
-            kinds=declared.kinds,
-            roles=declared.roles,
-            whole=declared.whole,
-            params=declared.params,
-            needs=declared.needs,
-            file=shown,
-            line=line,
-        )
+    if summary:
+        findings.append(_error(summary, remedy, shown, line))
         return
-    findings.append(_error(summary, remedy, shown, line))
+    yield Rule(
+        code=declared.code,
+        title=title.rstrip("."),
+        page=body.strip(),
+        level=declared.level,
+        judge=None if declared.every else function,
+        judge_all=function if declared.every else None,
+        kinds=declared.kinds,
+        roles=declared.roles,
+        whole=declared.whole,
+        params=declared.params,
+        needs=declared.needs,
+        file=shown,
+        line=line,
+    )
 
 
 def _misdeclared(declared: Declared) -> tuple[str, str]:
@@ -318,17 +315,13 @@ def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
 def _read(path: Path, shown: str, findings: list[Finding]) -> bytes | None:
     """The content of a file; None if it does not exist, or cannot be read, which is a finding."""
     try:
-        return read_file(path, limit=MAX_FILE, within=_root_of(path, shown))
+        # ``shown`` is relative to the project's folder.
+        return read_file(path, limit=MAX_FILE, within=path.parents[shown.count("/")])
     except ReadError as error:
         if error.missing:
             return None
         findings.append(_error(f"{path.name} cannot be read: {error.reason}", error.remedy, shown))
         return None
-
-
-def _root_of(path: Path, shown: str) -> Path:
-    """The project's folder, from a path and its form relative to that folder."""
-    return path.parents[shown.count("/")]
 
 
 def _error(summary: str, remedy: str, file: str, line: int = 0) -> Finding:
@@ -360,7 +353,8 @@ def _facts(setting: Setting) -> Iterator[str]:
     for name, schema in rule.params.items():
         value = setting.params.get(name)
         unset = value is None and name in rule.needs
-        now = "not set, so the rule runs only in stacks that set it" if unset else f"`{_json(value)}`"
+        shown = f"`{json.dumps(value, ensure_ascii=False)}`"
+        now = "not set, so the rule runs only in stacks that set it" if unset else shown
         yield f"- `{name}` ({schema.get('type', 'any')}): {_meaning(schema)} In this project: {now}."
 
 
@@ -374,7 +368,3 @@ def _checks(rule: Rule) -> str:
 
 def _meaning(schema: Mapping[str, Any]) -> str:
     return str(schema.get("description", "")).rstrip(".") + "."
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

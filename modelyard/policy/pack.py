@@ -19,7 +19,7 @@ from modelyard.policy import planner
 from modelyard.policy.judging import applies, of_object, of_objects
 from modelyard.policy.loading import policies_of
 from modelyard.policy.rules import Level, Params
-from modelyard.policy.settings import Policies, Setting, Settings, can_run, severity_of, stack_layer
+from modelyard.policy.settings import Policies, Setting, Settings, can_run, severity_of
 from modelyard.policy.subject import Subject, mapping, subject_of
 from modelyard.stack import Stack, apply_waivers, discover, load, project_name, waive
 from modelyard.stack.words import plain
@@ -89,32 +89,6 @@ def object_of(resource: Resource) -> dict[str, Any] | None:
     return body
 
 
-def subject(
-    resource: Resource,
-    workloads: Mapping[str, tuple[Workload, ...]],
-    facts: Facts,
-    namespace: str,
-    sent: Mapping[str, Any] | None = None,
-) -> Subject | None:
-    """A resource as rules see it, None if it is no Kubernetes object.
-
-    Args:
-        resource: the resource.
-        workloads: its stack's workloads in its cluster, by name of their object.
-        facts: its stack's facts for its cluster.
-        namespace: namespace of the workloads.
-        sent: what the program asks for, if ``resource`` is what became of it.
-    """
-    body = object_of(resource)
-    if body is None:
-        return None
-    whole = resource.complete and (resource.is_live or not resource.patches)
-    made = subject_of(body, facts=facts, sent=sent, whole=whole, name=resource.name, cluster=resource.cluster)
-    workload, *_ = workloads.get(made.name) or (None,)
-    ours = workload is not None and made.kind == workload.kind and made.namespace == namespace
-    return made._replace(role=workload.role) if workload is not None and ours else made
-
-
 class Context(NamedTuple):
     """One stack."""
 
@@ -144,17 +118,10 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     """
     wrong = list(policies.findings)
     files = {one.name: one for one in discover(root)} if project_name(root) in ("", project) else {}
-    if name not in files:
-        return Context(
-            stack=None,
-            facts={},
-            workloads={},
-            namespace="",
-            settings=policies.settings,
-            findings={"configuration": _errors(wrong)},
-        )
-    stack, findings = load(files[name].path, files[name].shown, root)
-    wrong += (*findings, *load_gpus(root).findings)
+    stack = None
+    if name in files:
+        stack, findings = load(files[name].path, files[name].shown, root)
+        wrong += (*findings, *load_gpus(root).findings)
     if stack is None:
         return Context(
             stack=None,
@@ -162,13 +129,13 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
             workloads={},
             namespace="",
             settings=policies.settings,
-            findings={"configuration": _errors(wrong)},
+            findings={CONFIGURATION: _errors(wrong)},
         )
-    settings, mistakes = policies.of_stack(stack_layer(stack))
+    settings, mistakes = policies.of_stack(stack)
     wrong += [one for one in mistakes if one.file == stack.file]
     sized = workloads(stack.config)
     own, *remotes = cluster_parts(stack)
-    by_code: dict[str, list[Finding]] = {"configuration": wrong}
+    by_code: dict[str, list[Finding]] = {CONFIGURATION: wrong}
     for finding in settings.weighed(apply_waivers(planner.of_stack(stack), stack, today)):
         by_code.setdefault(finding.code, []).append(finding)
     return Context(
@@ -177,7 +144,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
         workloads=by_object(sized),
         namespace=stack.config.platform.namespace,
         settings=settings,
-        findings={code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
+        findings={code: _errors(found, warnings=code != CONFIGURATION) for code, found in by_code.items()},
         remotes={part.name: part.known for part in remotes},
     )
 
@@ -260,7 +227,7 @@ class Pack:
         """
         self._seen[policy] = config
         self._sent[resource.urn] = resource.props
-        reported = list(self._about(resource, self._codes(policy), self._sent[resource.urn]))
+        reported = list(self._about(resource, self._codes(policy), resource.props))
         self._reported.update((resource.urn, finding.code, finding.field) for _, finding in reported)
         mine = [finding for asked, finding in reported if self._reporter(asked, finding, False) == policy]
         return [text(finding, finding.code != policy) for finding in mine]
@@ -327,7 +294,7 @@ class Pack:
             for code in codes:
                 yield from ((code, one) for one in context.findings.get(code, ()))
             return
-        seen = _seen(resource, context, sent)
+        seen = subject(resource, context, sent)
         if seen is None:
             return
         planned = {code for code in codes if code in planner.CODES and not seen.cluster}
@@ -345,7 +312,7 @@ class Pack:
             return
         by_cluster: dict[tuple[str, str, str], list[tuple[str, Subject]]] = {}
         for resource in resources:
-            seen = _seen(resource, self._context(resource), self._sent.get(resource.urn))
+            seen = subject(resource, self._context(resource), self._sent.get(resource.urn))
             if seen is not None:
                 where = (resource.project, resource.stack, seen.cluster)
                 by_cluster.setdefault(where, []).append((resource.urn, seen))
@@ -383,11 +350,24 @@ class Pack:
         return (one for one in reported if not one.waived and one.severity is not Severity.ADVICE)
 
 
-def _seen(resource: Resource, context: Context, sent: Mapping[str, Any] | None) -> Subject | None:
-    """A resource as rules see it, with the stack's facts for its cluster; None if it is no object."""
-    if resource.cluster:
-        return subject(resource, {}, context.remotes.get(resource.cluster, {}), "", sent)
-    return subject(resource, context.workloads, context.facts, context.namespace, sent)
+def subject(resource: Resource, context: Context, sent: Mapping[str, Any] | None = None) -> Subject | None:
+    """A resource as rules see it, with the stack's facts for its cluster; None if it is no object.
+
+    Args:
+        resource: the resource.
+        context: its stack.
+        sent: what the program asks for, if ``resource`` is what became of it.
+    """
+    body = object_of(resource)
+    if body is None:
+        return None
+    facts = context.remotes.get(resource.cluster, {}) if resource.cluster else context.facts
+    whole = resource.complete and (resource.is_live or not resource.patches)
+    made = subject_of(body, facts=facts, sent=sent, whole=whole, name=resource.name, cluster=resource.cluster)
+    for workload in () if resource.cluster else context.workloads.get(made.name, ())[:1]:
+        if made.kind == workload.kind and made.namespace == context.namespace:
+            return made._replace(role=workload.role)
+    return made
 
 
 def text(finding: Finding, coded: bool) -> str:

@@ -71,12 +71,12 @@ class Declared(NamedTuple):
 
     code: str
     level: Level
-    kinds: frozenset[str]
-    roles: frozenset[str]
-    whole: bool
     params: Mapping[str, Mapping[str, Any]]
     needs: tuple[str, ...]
-    every: bool
+    kinds: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
+    whole: bool = False
+    every: bool = False
     """Whether the function takes all objects at once."""
 
 
@@ -108,17 +108,17 @@ def rule(
         params: JSON Schema of each parameter, with its ``default``.
         needs: parameters without which the rule does not run.
     """
-    declared = Declared(
-        code=code,
-        level=level,
-        kinds=_words(kinds),
-        roles=_words(roles),
-        whole=whole,
-        params=params or {},
-        needs=tuple(_words(needs)),
-        every=False,
+    return _marker(
+        Declared(
+            code=code,
+            level=level,
+            params=params or {},
+            needs=tuple(_words(needs)),
+            kinds=_words(kinds),
+            roles=_words(roles),
+            whole=whole,
+        )
     )
-    return _marker(declared)
 
 
 def rule_of_all(
@@ -129,19 +129,7 @@ def rule_of_all(
     needs: Iterable[str] = (),
 ) -> Callable[[OfAll], OfAll]:
     """Makes a rule from a function that looks at all objects of a stack in one cluster; otherwise like ``rule``."""
-    nothing: frozenset[str] = frozenset()
-    return _marker(
-        Declared(
-            code=code,
-            level=level,
-            kinds=nothing,
-            roles=nothing,
-            whole=False,
-            params=params or {},
-            needs=tuple(_words(needs)),
-            every=True,
-        )
-    )
+    return _marker(Declared(code, level, params or {}, tuple(_words(needs)), every=True))
 
 
 def _words(given: Iterable[str]) -> frozenset[str]:

@@ -15,8 +15,6 @@ from modelyard.policy.shapes import misfits
 from modelyard.stack.config import Path, RuleChoice, Stack, dotted
 from modelyard.stack.words import listed, nearest, plain
 
-PLAIN: Mapping[str, RuleChoice] = {}
-"""Sets nothing."""
 Place = Callable[[Finding, Path], Finding]
 """Gives a finding the file and line of a path below ``rules``."""
 
@@ -106,18 +104,6 @@ def settings_of(
     return Settings(settings, raised), tuple(findings)
 
 
-def stack_layer(stack: Stack) -> tuple[Mapping[str, RuleChoice], Place]:
-    """The settings in a stack file."""
-    return stack.config.policy.rules, lambda finding, path: stack.place(
-        finding._replace(field=dotted(("policy", "rules", *path))), "policy", "rules", *path
-    )
-
-
-def params_schema(rule: Rule) -> str:
-    """The JSON Schema of a rule's parameters."""
-    return json.dumps({"type": "object", "additionalProperties": False, "properties": rule.params})
-
-
 def can_run(setting: Setting) -> bool:
     """Whether a rule has all parameters that it compares with."""
     return all(setting.params.get(name) not in (None, [], {}, "") for name in setting.rule.needs)
@@ -126,7 +112,8 @@ def can_run(setting: Setting) -> bool:
 def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator[tuple[Finding, Path]]:
     if code in rules:
         try:
-            found = misfits(dict(choice.params), params_schema(rules[code]), f"{code}.params") if choice.params else []
+            schema = json.dumps({"type": "object", "additionalProperties": False, "properties": rules[code].params})
+            found = misfits(dict(choice.params), schema, f"{code}.params") if choice.params else []
         except (ValueError, TypeError) as error:
             summary = f"params of {code} are not a JSON Schema: {plain(str(error), 200)}"
             yield _error("POL003", summary, f"correct the rule in {rules[code].file}"), (code, "params")
@@ -173,6 +160,12 @@ class Policies(NamedTuple):
     late: tuple[Finding, ...] = ()
     """The findings among them about assertions that were not read in time."""
 
-    def of_stack(self, layer: tuple[Mapping[str, RuleChoice], Place]) -> tuple[Settings, tuple[Finding, ...]]:
+    def of_stack(self, stack: Stack) -> tuple[Settings, tuple[Finding, ...]]:
         """The rules as they run for a stack, with its file's settings, and the findings about the settings."""
-        return settings_of(self.rules, (self.choices, self.place), layer, pending=self.pending)
+
+        def place(finding: Finding, path: Path) -> Finding:
+            field = dotted(("policy", "rules", *path))
+            return stack.place(finding._replace(field=field), "policy", "rules", *path)
+
+        layers = (self.choices, self.place), (stack.config.policy.rules, place)
+        return settings_of(self.rules, *layers, pending=self.pending)

@@ -9,7 +9,14 @@ from modelyard.findings import Finding, Severity
 from modelyard.workloads import Facts
 
 _NOTHING: Mapping[str, Any] = {}
-_IN_SPEC = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job")
+_ONE_TEMPLATE = {
+    **dict.fromkeys(
+        ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job"), "spec.template"
+    ),
+    "CronJob": "spec.jobTemplate.spec.template",
+    "ScaledJob": "spec.jobTargetRef.template",
+}
+"""Where kinds with one pod template have it."""
 _RAY = {"RayCluster": "spec", "RayJob": "spec.rayClusterSpec", "RayService": "spec.rayClusterConfig"}
 
 
@@ -143,14 +150,10 @@ def _below(body: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _templates(kind: str, body: Mapping[str, Any]) -> Iterator[Template]:
-    if kind in _IN_SPEC:
-        yield from _template("spec.template", _below(body, "spec.template"))
-    elif kind == "CronJob":
-        yield from _template("spec.jobTemplate.spec.template", _below(body, "spec.jobTemplate.spec.template"))
+    if kind in _ONE_TEMPLATE:
+        yield from _template(_ONE_TEMPLATE[kind], _below(body, _ONE_TEMPLATE[kind]))
     elif kind == "Pod":
         yield from _template("", body)
-    elif kind == "ScaledJob":
-        yield from _template("spec.jobTargetRef.template", _below(body, "spec.jobTargetRef.template"))
     elif kind in _RAY:
         cluster = _below(body, _RAY[kind])
         yield from _template(f"{_RAY[kind]}.headGroupSpec.template", _below(cluster, "headGroupSpec.template"))

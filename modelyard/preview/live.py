@@ -214,19 +214,8 @@ def _unfit(base_root: Path, cluster: _Cluster, reading: _Reading) -> str:
 def _written(folder: Path, cluster: _Cluster, reading: _Reading) -> list[Unlisted]:
     """Writes the recorded platform of a cluster; returns the lists that it lacks."""
     taken = reading.taken.part(cluster.wanted)
-    write_recorded(
-        folder,
-        cluster.name,
-        identity=taken.identity,
-        version=taken.version,
-        schema_sha256=MergeSchema.kubernetes(cluster.stack.config.kubernetes_version).sha256,
-        nodes=taken.nodes,
-        pods=taken.pods,
-        objects=taken.objects,
-        quotas=taken.quotas,
-        scalers=taken.scalers,
-        waiting=reading.waiting.get(cluster.name),
-    )
+    schema = MergeSchema.kubernetes(cluster.stack.config.kubernetes_version)
+    write_recorded(folder, cluster.name, taken, schema.sha256, reading.waiting.get(cluster.name))
     remote = "" if cluster.remote is None else cluster.remote.name
     return [Unlisted(cluster.stack.name, remote, taken.unread)] if taken.unread else []
 

@@ -16,7 +16,7 @@ from modelyard.plan.project import Planned, library_of, load_stack, plan_after, 
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.changes import weaker_in
 from modelyard.policy.check import check_plan
-from modelyard.policy.settings import can_run, stack_layer
+from modelyard.policy.settings import can_run
 from modelyard.preview.compare import StackAtCommit, changes_anything, compare, given_up, pending_of
 from modelyard.preview.news import Rules
 from modelyard.preview.shared import Commit, shared_findings
@@ -240,7 +240,7 @@ def _rules(
 
 def _fate(commit: Commit, stack: Stack, code: str) -> str:
     """What became of a rule at the head."""
-    settings, _ = commit.policies.of_stack(stack_layer(stack))
+    settings, _ = commit.policies.of_stack(stack)
     setting = settings.by_code.get(code)
     if setting is None:
         return "no longer checked: rule removed by this change"

@@ -7,7 +7,7 @@ from modelyard.promql.functions import FUNCTIONS, UNKNOWN, Series
 from modelyard.promql.infer import infer
 from modelyard.promql.labels import ABSENT, NAME
 from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.syntax import COMPARISONS, Binary, Call, Node, Selector, children
+from modelyard.promql.syntax import COMPARISONS, Binary, Call, Node, Selector, every
 from modelyard.promql.values import Shape
 
 _LONGEST_REMEDY = 100
@@ -76,7 +76,8 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
             f"the result is empty, not 0, if the comparison is false: {tree.operator} drops series",
             remedy=f"add `or vector(0)`; for 1 or 0, compare with bool: … {tree.operator} bool …",
         )
-    if any(isinstance(node, Call) and _of(node) is Series.ABSENCE for node in every(tree)):
+    calls = (FUNCTIONS.get(node.function, UNKNOWN) for node in every(tree) if isinstance(node, Call))
+    if any(function.series is Series.ABSENCE for function in calls):
         return Problem(
             Kind.EMPTY,
             tree.span[0],
@@ -168,14 +169,3 @@ def _fallbacks(tree: Node) -> Iterator[Problem]:
                 detail="this may be intended as a guard against lost metrics",
                 remedy="write vector(0) if a missing series means no work",
             )
-
-
-def _of(node: Call) -> Series:
-    return FUNCTIONS.get(node.function, UNKNOWN).series
-
-
-def every(tree: Node) -> Iterator[Node]:
-    """Yields a node and all nodes below it."""
-    yield tree
-    for child in children(tree):
-        yield from every(child)

@@ -34,7 +34,6 @@ class Values(NamedTuple):
 ANY = Values(frozenset(), True)
 ABSENT = Values(frozenset({""}), False)
 PRESENT = Values(frozenset({""}), True)
-NONE = Values(frozenset(), False)
 
 
 def both(values: Values, other: Values) -> Values:
@@ -51,16 +50,13 @@ def both(values: Values, other: Values) -> Values:
 
 
 def either(values: Values, other: Values) -> Values:
-    """Returns the values that are in at least one of them."""
-    match values.others, other.others:
-        case True, True:
-            return Values(values.listed & other.listed, True)
-        case False, False:
-            return Values(values.listed | other.listed, False)
-        case False, True:
-            return Values(other.listed - values.listed, True)
-        case _:
-            return Values(values.listed - other.listed, True)
+    """Returns the values that are in at least one of them: all but those that are in neither."""
+    return all_but(both(all_but(values), all_but(other)))
+
+
+def all_but(values: Values) -> Values:
+    """Returns all other values."""
+    return Values(values.listed, not values.others)
 
 
 class Labels(NamedTuple):
@@ -129,7 +125,7 @@ def fitting(matcher: Matcher) -> Values:
         case "!~":
             values = _matched(matcher.value)
             if alternatives(matcher.value) is not None or matcher.value in (".*", ".+"):
-                return Values(values.listed, not values.others)
+                return all_but(values)
             # Of another expression only this is known: whether it matches nothing at all.
             return PRESENT if _fits_absent(matcher.value) is True else ANY
 

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 )
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\b(?:inf|nan)\b", re.IGNORECASE)
 _DEPTH = {"open": 1, "close": -1}
-_PAIRS = {"(": ")", "[": "]", "{": "}"}
+PAIRS = {"(": ")", "[": "]", "{": "}"}
 WORD_OPERATORS = frozenset({"and", "or", "unless", "atan2"})
 
 
@@ -64,7 +64,7 @@ def closing(words: tuple[Token, ...]) -> dict[int, int]:
         if word.kind == "open":
             waiting.append(index)
         elif word.kind == "close":
-            if not waiting or _PAIRS[words[waiting[-1]].text] != word.text:
+            if not waiting or PAIRS[words[waiting[-1]].text] != word.text:
                 return found
             found[waiting.pop()] = index
     return found

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from modelyard.promql.functions import FUNCTIONS
-from modelyard.promql.lexer import Token, closing, tokens
+from modelyard.promql.lexer import PAIRS, Token, closing, tokens
 from modelyard.promql.parse import NotValid, understood
 from modelyard.promql.syntax import Span
 
@@ -111,7 +111,7 @@ def _last_word(text: str, words: tuple[Token, ...]) -> Span:
     open_brackets: list[str] = []
     for word in words:
         if word.kind == "open":
-            open_brackets.append({"(": ")", "[": "]", "{": "}"}[word.text])
+            open_brackets.append(PAIRS[word.text])
         elif word.kind == "close" and open_brackets:
             open_brackets.pop()
         inside = open_brackets[-1] if open_brackets else ""

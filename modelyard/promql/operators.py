@@ -203,18 +203,16 @@ def _report_ambiguous(node: Binary, left: Shape, right: Shape, found: list[Probl
         return
     sides = " or ".join(unclear)
     labels = ", ".join(node.matching.labels)
-    same = f" with the same {labels}" if node.matching.on and labels else ""
-    by = f" by ({labels})" if same else ""
+    same = by = ""
+    if labels:
+        same = f" with the same {labels}" if node.matching.on else f" that differ in {labels} only"
+        by = f" by ({labels})" if node.matching.on else ""
     found.append(
         Problem(
             Kind.AMBIGUOUS,
             node.span[0],
-            f"{node.operator} fails as soon as its {sides} operand has two series{same or _but(labels)}",
+            f"{node.operator} fails as soon as its {sides} operand has two series{same}",
             detail="the server then answers with an error instead of a number",
             remedy=f"aggregate that operand by the matching labels: sum{by} (…)",
         )
     )
-
-
-def _but(labels: str) -> str:
-    return f" that differ in {labels} only" if labels else ""

@@ -221,14 +221,12 @@ def _node(expression: Any, places: Places) -> Node:
             return syntax.Negation(inner.span, inner)
         case promql_parser.SubqueryExpr():
             inner = _node(expression.expr, places)
-            step = None if expression.step is None else _seconds(expression.step)
-            window, offset = _seconds(expression.range), _seconds(expression.offset)
             return syntax.Subquery(
                 span=places.windowed(inner.span),
                 inner=inner,
-                window=window,
-                step=step,
-                offset=offset,
+                window=_seconds(expression.range),
+                step=None if expression.step is None else _seconds(expression.step),
+                offset=_seconds(expression.offset),
                 pinned=_pinned(expression),
             )
         case promql_parser.Call():
@@ -241,15 +239,13 @@ def _node(expression: Any, places: Places) -> Node:
         case promql_parser.BinaryExpr():
             left = _node(expression.lhs, places)
             right = _node(expression.rhs, places)
-            span = (left.span[0], right.span[1])
             modifier = expression.modifier
-            returns_bool = modifier is not None and modifier.return_bool
             return syntax.Binary(
-                span=span,
+                span=(left.span[0], right.span[1]),
                 operator=str(expression.op).strip(),
                 left=left,
                 right=right,
-                returns_bool=returns_bool,
+                returns_bool=modifier is not None and modifier.return_bool,
                 matching=_matching(modifier),
             )
         case _:
@@ -268,20 +264,12 @@ def _aggregate(expression: Any, places: Places) -> syntax.Aggregate:
     span = places.take("call")
     param = None if expression.param is None else _node(expression.param, places)
     inner = _node(expression.expr, places)
-    modifier = expression.modifier
-    if modifier is None:
-        return syntax.Aggregate(
-            span=span, operator=str(expression.op), inner=inner, param=param, grouping=None, labels=()
-        )
-    grouping: Any = "by" if modifier.type == promql_parser.AggModifierType.By else "without"
-    return syntax.Aggregate(
-        span=span,
-        operator=str(expression.op),
-        inner=inner,
-        param=param,
-        grouping=grouping,
-        labels=tuple(modifier.labels),
-    )
+    grouping: Any = None
+    labels: tuple[str, ...] = ()
+    if (modifier := expression.modifier) is not None:
+        grouping = "by" if modifier.type == promql_parser.AggModifierType.By else "without"
+        labels = tuple(modifier.labels)
+    return syntax.Aggregate(span, str(expression.op), inner, param, grouping, labels)
 
 
 def _matching(modifier: Any) -> Matching:

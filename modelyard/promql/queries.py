@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.promql import lexer
-from modelyard.promql.answer import check_answer, every
+from modelyard.promql.answer import check_answer
 from modelyard.promql.functions import EXPERIMENTAL_AGGREGATIONS, FUNCTIONS, UNKNOWN
 from modelyard.promql.infer import infer
 from modelyard.promql.labels import ANY, NAME, PRESENT, fitting
 from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.problems import Kind, Problem, in_order
-from modelyard.promql.syntax import Aggregate, Binary, Call, Matcher, Node, Range, Selector, Span, children
+from modelyard.promql.syntax import Aggregate, Binary, Call, Matcher, Node, Range, Selector, Span, every
 from modelyard.promql.windows import LONGEST_JOB, check_windows
 
 # Everything that is wrong with one query.
@@ -107,24 +107,23 @@ _COUNTING_AGGREGATIONS = frozenset({"count", "group"})
 
 def check_parts(tree: Node) -> Iterator[Problem]:
     """Yields what is wrong with single parts of a query, regardless of their context."""
-    match tree:
-        case Selector():
-            yield from _selector(tree)
-        case Call():
-            if tree.experimental or FUNCTIONS.get(tree.function, UNKNOWN).experimental:
-                yield _flag(tree.span, tree.function)
-            if tree.function in _COUNTING_CALLS:
-                yield from _counts(tree.span, tree.function, tree.args[-1], "samples")
-        case Aggregate():
-            if tree.operator in EXPERIMENTAL_AGGREGATIONS:
-                yield _flag(tree.span, tree.operator)
-            if tree.operator in _COUNTING_AGGREGATIONS:
-                yield from _counts(tree.span, tree.operator, tree.inner, "series")
-        case Binary():
-            if any(tree.matching.fill):
-                yield _flag(tree.span, "fill")
-    for child in children(tree):
-        yield from check_parts(child)
+    for node in every(tree):
+        match node:
+            case Selector():
+                yield from _selector(node)
+            case Call():
+                if node.experimental or FUNCTIONS.get(node.function, UNKNOWN).experimental:
+                    yield _flag(node.span, node.function)
+                if node.function in _COUNTING_CALLS:
+                    yield from _counts(node.span, node.function, node.args[-1], "samples")
+            case Aggregate():
+                if node.operator in EXPERIMENTAL_AGGREGATIONS:
+                    yield _flag(node.span, node.operator)
+                if node.operator in _COUNTING_AGGREGATIONS:
+                    yield from _counts(node.span, node.operator, node.inner, "series")
+            case Binary():
+                if any(node.matching.fill):
+                    yield _flag(node.span, "fill")
 
 
 def _flag(span: Span, name: str) -> Problem:

@@ -3,6 +3,7 @@
 The parser's own tree has no positions, and only ``parse`` knows it.
 """
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 Span = tuple[int, int]
@@ -140,3 +141,10 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case Selector() | Number() | Text():
             return ()
+
+
+def every(tree: Node) -> Iterator[Node]:
+    """Yields a node and all nodes below it."""
+    yield tree
+    for child in children(tree):
+        yield from every(child)

@@ -33,8 +33,6 @@ NOT_NEGATIVE = Interval(0.0, math.inf)
 AT_LEAST_ONE = Interval(1.0, math.inf, False)
 ONE = Interval(1.0, 1.0, False)
 TRUTH = Interval(0.0, 1.0, False)
-NOTHING = math.nextafter(0.0, 1.0)
-"""The smallest number above zero."""
 
 
 def exactly(value: float) -> Interval:

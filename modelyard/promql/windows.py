@@ -11,7 +11,7 @@ from typing import Final
 from modelyard.promql.functions import FUNCTIONS, Series
 from modelyard.promql.infer import DEFAULT_STEP
 from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.syntax import Call, Node, Range, Selector, Span, Subquery, children
+from modelyard.promql.syntax import Call, Node, Range, Selector, Span, Subquery, children, every
 
 ENOUGH: Final = 2
 """Scrapes that a window must hold. A rate needs two samples, and one of two may be late or fail."""
@@ -43,12 +43,13 @@ def _walk(
     match node:
         case Subquery():
             reach, late = reach + node.window, late + node.offset
+            yield from _pinned(node)
             yield from _step(node, interval)
             step = node.step or DEFAULT_STEP
-            every = max(step, interval or 0.0)
-            yield from _short(node.span, caller, node.window, every, "step" if every == step else "scrape interval")
+            apart = max(step, interval or 0.0)
+            yield from _short(node.span, caller, node.window, apart, "step" if apart == step else "scrape interval")
             yield from _late(node.span, node.offset, late)
-            if not _has_window(node.inner):
+            if not any(isinstance(inner, Range | Subquery) for inner in every(node.inner)):
                 yield from _far(node.span, caller, reach, late, longest)
             yield from _walk(node.inner, None, reach, late, interval, longest)
         case Range():
@@ -76,18 +77,14 @@ def _walk(
                 yield from _walk(child, called, reach, late, interval, longest)
 
 
-def _has_window(node: Node) -> bool:
-    return isinstance(node, Range | Subquery) or any(_has_window(child) for child in children(node))
-
-
-def _short(span: Span, caller: Call | None, window: float, every: float, of: str) -> Iterator[Problem]:
-    if window >= ENOUGH * every:
+def _short(span: Span, caller: Call | None, window: float, apart: float, of: str) -> Iterator[Problem]:
+    if window >= ENOUGH * apart:
         return
     name = caller.function if caller is not None else "it"
     needs = FUNCTIONS[name].samples if name in FUNCTIONS else 1
-    holds = "holds at most one sample" if window < every else "may hold only one sample"
+    holds = "holds at most one sample" if window < apart else "may hold only one sample"
     if needs > 1:
-        often = "always" if window < every else "usually" if window == every else "sometimes"
+        often = "always" if window < apart else "usually" if window == apart else "sometimes"
         result = f"{name} needs {needs} samples, so the result is {often} empty"
     elif name in FUNCTIONS and FUNCTIONS[name].series is Series.ABSENCE:
         result = f"{name} returns 1 between two samples"
@@ -96,9 +93,9 @@ def _short(span: Span, caller: Call | None, window: float, every: float, of: str
     yield Problem(
         Kind.SHORT,
         span[0],
-        f"the window of {words(window)} is shorter than two {of}s of {words(every)}",
+        f"the window of {words(window)} is shorter than two {of}s of {words(apart)}",
         detail=f"it {holds}: {result}",
-        remedy=f"widen the window to {words(2 * ENOUGH * every)} or more"
+        remedy=f"widen the window to {words(2 * ENOUGH * apart)} or more"
         + (", or set autoscaling.scrapeInterval to the interval of the server" if of == "scrape interval" else ""),
     )
 
@@ -143,17 +140,7 @@ def _late(span: Span, offset: float, late: float) -> Iterator[Problem]:
         yield Problem(Kind.LONG, span[0], summary, remedy="drop the offset")
 
 
-def _pinned(selector: Selector) -> Iterator[Problem]:
-    if selector.pinned:
-        yield Problem(
-            Kind.AWAKE,
-            selector.span[0],
-            "@ selects one moment in the past, so the result never changes",
-            remedy="drop @ and its time",
-        )
-
-
-def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
+def _pinned(node: Selector | Subquery) -> Iterator[Problem]:
     if node.pinned:
         yield Problem(
             Kind.AWAKE,
@@ -161,6 +148,9 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
             "@ selects one moment in the past, so the result never changes",
             remedy="drop @ and its time",
         )
+
+
+def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
     step = node.step or DEFAULT_STEP
     good = words(interval) if interval else "30s"
     steps = node.window / step

@@ -37,7 +37,7 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
     **Fix.** Set `maxReplicaCount` to 1 or more, or pause the idle training backend with the annotation. Set
     `minReplicaCount` to `maxReplicaCount` or less.
     """
-    most, least = subject.spec.get("maxReplicaCount"), subject.spec.get("minReplicaCount")
+    most = subject.spec.get("maxReplicaCount")
     paused = any(str(subject.annotations.get(name, "false")) != "false" for name in _PAUSED)
     if isinstance(most, int) and most < 1 and not paused:
         yield subject.finding(
@@ -45,12 +45,8 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
             field="spec.maxReplicaCount",
             remedy='set it to 1 or more; to pause scaling at 0 pods: autoscaling.keda.sh/paused-replicas: "0"',
         )
-    elif isinstance(most, int) and isinstance(least, int) and least > most:
-        yield subject.finding(
-            f"{subject.name} requires at least {least} pods but allows at most {most}",
-            field="spec.minReplicaCount",
-            remedy="set minReplicaCount to maxReplicaCount or less",
-        )
+    else:
+        yield from _crossed(subject, "minReplicaCount", "maxReplicaCount")
 
 
 @rule("POL107")
@@ -122,16 +118,9 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
     {scaleDown: {selectPolicy: Disabled}}`. Remove an autoscaler of the Ray head. Set `minReplicas` to `maxReplicas` or
     less.
     """
-    spec = subject.spec
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas")
     target, role = _scaled(subject)
-    if isinstance(least, int) and isinstance(most, int) and least > most:
-        yield subject.finding(
-            f"{subject.name} requires at least {least} pods but allows at most {most}",
-            field="spec.minReplicas",
-            remedy="set minReplicas to maxReplicas or less",
-        )
-    down = mapping(mapping(spec.get("behavior")).get("scaleDown"))
+    yield from _crossed(subject, "minReplicas", "maxReplicas")
+    down = mapping(mapping(subject.spec.get("behavior")).get("scaleDown"))
     if role in _TRAINING and down.get("selectPolicy") != "Disabled":
         yield subject.finding(
             f"{subject.name} may stop training pods of {target} with a job in them",
@@ -231,6 +220,17 @@ def lost_metrics_stop_nothing(subject: Subject, _: Params) -> Iterable[Finding]:
             field="spec.fallback" if strict else f"spec.triggers[{index}].metadata.ignoreNullValues",
             detail=f"{lacking} is missing",
             remedy='set ignoreNullValues: "false" on the trigger, and set spec.fallback',
+        )
+
+
+def _crossed(scaler: Subject, low: str, high: str) -> Iterator[Finding]:
+    """A finding if the minimum of an autoscaler is above its maximum, by the fields of its spec."""
+    least, most = scaler.spec.get(low), scaler.spec.get(high)
+    if isinstance(least, int) and isinstance(most, int) and least > most:
+        yield scaler.finding(
+            f"{scaler.name} requires at least {least} pods but allows at most {most}",
+            field=f"spec.{low}",
+            remedy=f"set {low} to {high} or less",
         )
 
 

@@ -60,9 +60,9 @@ def requests_equal_limits(subject: Subject, params: Params) -> Iterable[Finding]
                 limit, request = limits.get(resource), requests.get(resource)
                 wrong = _wrong(request, limit, subject.whole)
                 if wrong:
-                    which = "limits" if request is None else "requests"
+                    which, amount = ("limits", limit) if request is None else ("requests", request)
                     yield subject.finding(
-                        f"{container.get('name', 'a container')} requests {_said(request, limit)} {resource}, {wrong}",
+                        f"{container.get('name', 'a container')} requests {amount} {resource}, {wrong}",
                         field=f'{path}.resources.{which}["{resource}"]',
                         remedy=f"write the same whole number of {resource} under limits and requests",
                     )
@@ -78,10 +78,6 @@ def _wrong(request: Any, limit: Any, whole: bool) -> str:
     if limit is None:
         return "and has no limit"
     return "" if parse(request) == parse(limit) else f"its limit is {limit}"
-
-
-def _said(request: Any, limit: Any) -> Any:
-    return limit if request is None else request
 
 
 def _is_whole(amount: Any) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from modelyard.kube.scheduling.pods import image_version
 from modelyard.policy import Finding, Params, Subject, fullmatch, rule
 
 _VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+._][0-9A-Za-z.+_-]*)?")
@@ -57,8 +58,8 @@ def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
     change its configuration.
     """
     for path, name, image in _images(subject):
-        tag, digest = _parts(image)
-        if digest and _DIGEST.fullmatch(digest):
+        tag, digest = image_version(image)
+        if _DIGEST.fullmatch(digest):
             continue
         if not params["digest"] and _fixed(tag, params["tags"]):
             continue
@@ -132,13 +133,6 @@ def _images(subject: Subject) -> Iterator[tuple[str, str, str]]:
             image = container.get("image")
             if isinstance(image, str) and image:
                 yield path, str(container.get("name", "")), image
-
-
-def _parts(image: str) -> tuple[str, str]:
-    """Tag and digest of an image, empty where it has none. The registry's port is no tag."""
-    rest, _, digest = image.partition("@")
-    _, colon, tag = rest.rpartition("/")[2].partition(":")
-    return (tag if colon else ""), digest
 
 
 def _fixed(tag: str, more: Iterable[str]) -> bool:

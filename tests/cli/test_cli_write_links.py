@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from modelyard.cli.parser import VERBS, verb_parser
+from modelyard.cluster.live import Snapshot
 from modelyard.cluster.recorded import forget_recorded, write_recorded
 from modelyard.hiding import Confidential
 
@@ -258,6 +259,6 @@ def test_a_recording_is_neither_written_nor_removed_through_a_link(
             forget_recorded(tmp_path / "project", "dev")
         else:
             nothing = Confidential(())
-            known = {"identity": "", "version": "", "schema_sha256": ""}
-            write_recorded(tmp_path / "project", "dev", **known, nodes=nothing, pods=nothing, objects=nothing)
+            taken = Snapshot("", "", nothing, nothing, nothing, nothing)
+            write_recorded(tmp_path / "project", "dev", taken, "")
     assert cli.tree(outside) == before

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.cluster.live import Snapshot
 from modelyard.cluster.recorded import load_recorded, write_recorded
 from modelyard.hiding import (
     CHANGED,
@@ -560,8 +561,9 @@ def test_a_recorded_platform_has_no_secrets(tmp_path: Path) -> None:
         "metadata": {"name": "a", "namespace": "ml"},
         "spec": {"template": {"spec": {"containers": [container]}}},
     }
-    known, nothing = {"identity": "uid", "version": "v1.35.4", "schema_sha256": ""}, Confidential(())
-    files = write_recorded(tmp_path, "dev", **known, nodes=nothing, pods=nothing, objects=Confidential([body]))
+    nothing = Confidential(())
+    taken = Snapshot("uid", "v1.35.4", nothing, nothing, Confidential((body,)), nothing)
+    files = write_recorded(tmp_path, "dev", taken, "")
     assert not any("hunter2" in file.read_text() for file in files)
     state, _ = load_recorded(tmp_path, "dev")
     assert state is not None

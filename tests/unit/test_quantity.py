@@ -206,3 +206,9 @@ def test_an_invalid_quantity_gets_suggestions(text: str, meant: str) -> None:
 def test_every_suggestion_is_a_quantity(text: str) -> None:
     for meant in filter(None, quantity.suggest(text).split(" or ")):
         quantity.parse(meant)
+
+
+def test_only_amounts_are_the_same() -> None:
+    assert quantity.same("1000m", 1)
+    assert not quantity.same({}, 1)
+    assert not quantity.same("1", ["1"])

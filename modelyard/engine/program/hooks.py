@@ -63,9 +63,9 @@ class Live:
         Raises:
             ClusterError: the API server does not answer or denies access.
         """
-        from modelyard.cluster.dryrun import look
+        from modelyard.cluster.live import read
 
-        return look(self.client, key)
+        return read(self.client, key)
 
 
 async def aside(work: Callable[Arguments, Result], *args: Arguments.args, **options: Arguments.kwargs) -> Result:

@@ -105,7 +105,7 @@ def pod_places(body: Mapping[str, Any] | None) -> tuple[Path, ...]:
 def pods_of(body: Mapping[str, Any] | None, place: Path = ONE_TEMPLATE) -> Pods:
     """Returns the pods that an object has at a place; for None, pods without requests."""
     spec = pod_spec(body, place)
-    requests = _requests(spec)
+    requests = _total(spec, container_requests)
     return Pods(spec, requests, int(requests.get(GPU_RESOURCE, 0)))
 
 
@@ -180,15 +180,20 @@ def changed_templates(
         place
         for place in pod_places(after)
         if not running or 0 not in (replicas_of(before, place), replicas_of(after, place))
-        if any(path[: len(one)] == one[: len(path)] for path in paths for one in (place / "template",))
+        if any(_touches(path, place / "template") for path in paths)
     )
+
+
+def _touches(path: Path, place: Path) -> bool:
+    """Whether a field is at a place, in it, or around it."""
+    return path[: len(place)] == place[: len(path)]
 
 
 def _renews(path: Path, places: Collection[Path]) -> bool:
     """Whether KubeRay makes a new RayCluster of a RayService that has pods at these places if a field changes."""
     cluster = RAY_CLUSTERS["RayService"]
     below = path[len(cluster) :]
-    if path[: len(cluster)] != cluster[: len(path)]:
+    if not _touches(path, cluster):
         return False
     if below[:1] != (RAY_GROUPS,) or len(below) < 2:
         return True
@@ -223,8 +228,7 @@ def pods_words(name: str, place: Path) -> str:
     """Returns the pods that an object has at a place in words, for messages: ``group a10 of trainer``."""
     if place == ONE_TEMPLATE:
         return name
-    last = place[-1]
-    return f"group {last.fields[0][1]} of {name}" if isinstance(last, Key) else f"head of {name}"
+    return f"head of {name}" if is_ray_head(place) else f"group {ray_group(place)} of {name}"
 
 
 def ray_group(place: Path) -> str:
@@ -319,10 +323,6 @@ def container_limits(container: Mapping[str, Any]) -> dict[str, Fraction]:
 def limits_of(spec: Mapping[str, Any]) -> dict[str, Fraction]:
     """Returns a pod's limits, by resource name, counted as quotas count them."""
     return _total(spec, container_limits)
-
-
-def _requests(spec: Mapping[str, Any]) -> dict[str, Fraction]:
-    return _total(spec, container_requests)
 
 
 def _total(spec: Mapping[str, Any], of: Callable[[Mapping[str, Any]], dict[str, Fraction]]) -> dict[str, Fraction]:

@@ -11,12 +11,11 @@ from modelyard.plan.autoscaling import queries_of
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
 from modelyard.probes.prometheus import Answer, Refused, Server, ask, fetch
-from modelyard.promql.answer import every
 from modelyard.promql.labels import NAME
 from modelyard.promql.lexer import endless, parts, too_much
 from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.queries import Query
-from modelyard.promql.syntax import Node, Selector
+from modelyard.promql.syntax import Node, Selector, every
 from modelyard.promql.windows import words
 from modelyard.stack import waive
 from modelyard.stack.config import Stack

@@ -30,17 +30,15 @@ def raw(name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def write(
     root: Path, cluster: dict[str, Any], objects: list[dict[str, Any]], quotas: tuple[dict[str, Any], ...] = ()
 ) -> tuple[Path, ...]:
-    return write_recorded(
-        root,
-        "dev",
+    taken = Snapshot(
         identity=cluster["identity"],
         version=cluster["version"],
-        schema_sha256=cluster["schemaSha256"],
-        nodes=Confidential(cluster["nodes"]),
-        pods=Confidential(cluster["pods"]),
-        objects=Confidential(objects),
+        nodes=Confidential(tuple(cluster["nodes"])),
+        pods=Confidential(tuple(cluster["pods"])),
+        objects=Confidential(tuple(objects)),
         quotas=Confidential(quotas),
     )
+    return write_recorded(root, "dev", taken, cluster["schemaSha256"])
 
 
 def test_a_recording_is_read_back_as_written(tmp_path: Path) -> None:
@@ -57,18 +55,8 @@ def test_a_recording_is_read_back_as_written(tmp_path: Path) -> None:
     "waiting", [None, (), (Waiting("train-x", "vision", "train", Confidential({"tolerations": []})),)]
 )
 def test_waiting_pods_are_recorded_if_known(tmp_path: Path, waiting: tuple[Waiting, ...] | None) -> None:
-    cluster, _ = raw("dev")
-    write_recorded(
-        tmp_path,
-        "dev",
-        identity=cluster["identity"],
-        version=cluster["version"],
-        schema_sha256=cluster["schemaSha256"],
-        nodes=Confidential(()),
-        pods=Confidential(()),
-        objects=Confidential(()),
-        waiting=waiting,
-    )
+    nothing = Confidential(())
+    write_recorded(tmp_path, "dev", Snapshot("uid", "v1.35.4", nothing, nothing, nothing, nothing), "", waiting)
     state, _ = load_recorded(tmp_path, "dev")
     assert state is not None
     assert state.waiting == waiting

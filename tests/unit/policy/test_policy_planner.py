@@ -10,7 +10,8 @@ import yaml
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
 from modelyard.policy import planner
-from modelyard.policy.pack import Resource, subject
+from modelyard.policy.pack import Context, Resource, subject
+from modelyard.policy.settings import Settings
 from modelyard.promql.queries import _CODES as QUERIES
 from modelyard.stack import Stack, load, load_text
 from modelyard.workloads import by_object, stack_facts, workloads
@@ -70,6 +71,11 @@ def loaded(name: str = "dev") -> Stack:
 HEAD, WORKER, SERVICE = "deployment-ray-head", "deployment-ray-model-training-worker", "deployment-model-service"
 
 
+def context(stack: Stack) -> Context:
+    sized = workloads(stack.config)
+    return Context(stack, stack_facts(stack, sized), by_object(sized), "ml-platform", Settings(()), {})
+
+
 @pytest.fixture
 def told() -> Callable[..., list[str]]:
     """What the planner's rules say of the pods of a Deployment of dev."""
@@ -79,7 +85,7 @@ def told() -> Callable[..., list[str]]:
         sized = by_object(workloads(one.config))
         metadata = {"name": name, "namespace": "ml-platform", **({"uid": "1"} if whole else {})}
         found = Resource("u", "kubernetes:apps/v1:DeploymentPatch", name, {"metadata": metadata, "spec": spec}, True)
-        seen = subject(found, sized, stack_facts(one, workloads(one.config)), "ml-platform")
+        seen = subject(found, context(one))
         assert seen is not None
         assert seen.whole == whole
         findings: tuple[Finding, ...] = planner.of_object(one, sized.get(name, ()), seen)
@@ -145,7 +151,7 @@ def test_replicas_beside_the_platforms_autoscaler(told: Callable[..., list[str]]
     for spec, codes in (({"replicas": 2}, ["AUT003"]), ({}, [])):
         props = {"metadata": metadata, "spec": spec}
         found = Resource("u", "kubernetes:apps/v1:DeploymentPatch", WORKER, props, True)
-        seen = subject(found, sized, {}, "ml-platform", props)
+        seen = subject(found, context(stack), props)
         assert seen is not None
         assert [finding.code for finding in planner.of_object(stack, sized[WORKER], seen)] == codes
 

@@ -6,7 +6,7 @@ import pytest
 
 from modelyard.promql.functions import FUNCTIONS, Series
 from modelyard.promql.infer import infer
-from modelyard.promql.labels import ABSENT, ANY, NONE, PRESENT, Values, both, either, fitting
+from modelyard.promql.labels import ABSENT, ANY, PRESENT, Values, all_but, both, either, fitting
 from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.syntax import Call, Matcher, Range
 from modelyard.promql.values import Interval, Shape
@@ -139,7 +139,7 @@ def test_scraped_series_have_a_job_and_recorded_ones_may_not() -> None:
         ("!~", "a|b", Values(frozenset("ab"), True)),
         ("!~", "a.*", ANY),
         ("!~", "a*", PRESENT),
-        ("!~", ".*", NONE),
+        ("!~", ".*", all_but(ANY)),
         ("!~", ".+", ABSENT),
         ("!~", r"\pL*", PRESENT),
         ("=~", r"(?:a*|b*){900}\b", PRESENT),
@@ -150,7 +150,7 @@ def test_values_that_a_matcher_fits(operator: str, value: str, values: Values) -
     assert fitting(Matcher("a", operator, value)) == values  # type: ignore[arg-type]
 
 
-SETS = [ANY, ABSENT, PRESENT, NONE, Values(frozenset("ab"), False), Values(frozenset("bc"), True)]
+SETS = [ANY, ABSENT, PRESENT, all_but(ANY), Values(frozenset("ab"), False), Values(frozenset("bc"), True)]
 
 
 @pytest.mark.parametrize("one", SETS)
