@@ -115,8 +115,8 @@ def _resolved(link: str, page: str) -> str:
 def _target(link: str, here: str, known: Container[str]) -> str:
     """Converts a link relative to the page's place in the repository to one relative to its place on the site."""
     target = _resolved(link, _ELSEWHERE.get(here, f"docs/{here}"))
-    elsewhere = {"README.md": "index.md"} | {name: shown for shown, name in _ELSEWHERE.items()}
-    name = elsewhere.get(target, target.removeprefix("docs/"))
+    moved = {"README.md": "index.md"} | {name: shown for shown, name in _ELSEWHERE.items()}
+    name = moved.get(target, target.removeprefix("docs/"))
     shown = next((one for one in (name, f"{name}.md", f"{name}/index.md") if one in known), None)
     return posixpath.relpath(shown, posixpath.dirname(here) or ".") if shown else link
 

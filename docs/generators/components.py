@@ -70,12 +70,14 @@ def _start(made: ast.ClassDef) -> ast.FunctionDef:
 def _own(made: ast.ClassDef) -> Iterator[Row]:
     """The arguments that a component names itself."""
     start = _start(made)
-    said = dict(re.findall(r"^    (\w+): (.*)$", (ast.get_docstring(start) or "").partition("Args:")[2], re.MULTILINE))
+    described = dict(
+        re.findall(r"^    (\w+): (.*)$", (ast.get_docstring(start) or "").partition("Args:")[2], re.MULTILINE)
+    )
     for one, given in zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True):
         if one.arg not in _LEFT_OUT and one.annotation is not None:
             value = "" if given is None else ast.unparse(given).strip("'")
             shown = "" if value in ("", "None") else code(value)
-            yield code(one.arg), _form(ast.unparse(one.annotation)), shown, _words(said[one.arg])
+            yield code(one.arg), _form(ast.unparse(one.annotation)), shown, _words(described[one.arg])
 
 
 def _of_type(made: ast.ClassDef, sections: Iterable[str], schema: Schema) -> Iterator[Row]:
@@ -102,10 +104,12 @@ def _fields(made: ast.ClassDef, known: Mapping[str, ast.ClassDef]) -> dict[str, 
     found = {key: row for base in bases for key, row in _fields(known[base], known).items()}
     for node, after in zip(made.body, [*made.body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign):
-            said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
-            assert isinstance(said, str)
+            docstring = (
+                after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            )
+            assert isinstance(docstring, str)
             name = ast.unparse(node.target)
-            found[name] = code(name), _form(ast.unparse(node.annotation)), "", _words(said)
+            found[name] = code(name), _form(ast.unparse(node.annotation)), "", _words(docstring)
     return found
 
 

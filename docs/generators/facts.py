@@ -56,5 +56,5 @@ def _source(fact: Any) -> str:
 
     if not fact.source:
         return f"no key of modelyard: {fact.why}"
-    elsewhere = (f"{code(dotted(one.source))} {one.words}" for one in fact.other_sources)
-    return "; ".join((code(dotted(fact.source)), *elsewhere))
+    others = (f"{code(dotted(one.source))} {one.words}" for one in fact.other_sources)
+    return "; ".join((code(dotted(fact.source)), *others))

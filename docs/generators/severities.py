@@ -37,7 +37,7 @@ def severities(root: Path = ROOT / "modelyard") -> dict[str, tuple[str, ...]]:
         for node in ast.walk(module.tree):
             for argument in _parts(node):
                 for code in _codes(argument, module.constants, named):
-                    found = set(_said(node)) or set(_of_callee(node, {**functions, **module.functions}))
+                    found = set(_severities(node)) or set(_of_callee(node, {**functions, **module.functions}))
                     gathered.setdefault(code, set()).update(found)
     return {code: tuple(one for one in ORDER if one in found) for code, found in sorted(gathered.items())}
 
@@ -84,7 +84,7 @@ def _choices(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _said(node: ast.AST) -> Iterator[str]:
+def _severities(node: ast.AST) -> Iterator[str]:
     """The severities in a call or tuple."""
     written = [
         one.attr.lower()
@@ -103,4 +103,4 @@ def _of_callee(node: ast.AST, functions: dict[str, ast.FunctionDef]) -> Iterator
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
         for inner in ast.walk(functions[node.func.id]):
             if isinstance(inner, ast.Call):
-                yield from _said(inner)
+                yield from _severities(inner)

@@ -343,11 +343,11 @@ def _failed(error: Exception) -> Failed:
 
 def _in_words(error: Exception) -> str:
     """An error of Python or Jinja2 in the words of a template's author; unchanged if it is none of the usual ones."""
-    said = str(error) or type(error).__name__
+    message = str(error) or type(error).__name__
     for pattern, words in _WORDS:
-        if found := pattern.fullmatch(said):
+        if found := pattern.fullmatch(message):
             return words.format(*(_KINDS.get(part, part) for part in found.groups()))
-    return said
+    return message
 
 
 def _template_line(error: BaseException) -> int:

@@ -82,15 +82,15 @@ def _ended(words: list[str]) -> int:
         if _began_with_interrupt(error):
             return _interrupted(words)
         # The message may quote data, secrets included: print only where the error happened.
-        said = (
+        texts = (
             f"internal error: {type(error).__name__}{_place(error)}",
             "This is an error in modelyard; please report it. MODELYARD_DEBUG=1 shows the traceback, which may quote "
             "secrets.",
         )
         if _wants_json(words):
-            return _stopped(Stop(Exit.INTERNAL, *said), words)
+            return _stopped(Stop(Exit.INTERNAL, *texts), words)
         room = columns(sys.stderr)
-        sys.stderr.write("".join(f"{line}\n" for text in said for line in wrapped(text, 0, room)))
+        sys.stderr.write("".join(f"{line}\n" for text in texts for line in wrapped(text, 0, room)))
         return Exit.INTERNAL
 
 

@@ -104,27 +104,29 @@ def _look(root: Path, stack: "Stack") -> _Destroyed:
         if contexts:
             write_remote_credentials(root, stack)
         clusters = {"": (stack.context, applied)} | {
-            far: (contexts[far], one) for far, one in applied.remotes.items() if far in contexts
+            remote: (contexts[remote], one) for remote, one in applied.remotes.items() if remote in contexts
         }
-        for far, (context, one) in clusters.items():
-            forget = f"to forget a cluster that no longer exists: {FORGET_REMOTE if far else FORGET.format(stack=name)}"
+        for remote, (context, one) in clusters.items():
+            forget = (
+                f"to forget a cluster that no longer exists: {FORGET_REMOTE if remote else FORGET.format(stack=name)}"
+            )
             try:
                 client = connect(context)
                 live, there = present(client, {*one.forgotten, *one.objects})
                 version = server_version(client)
             except ClusterError as error:
-                if not far:
+                if not remote:
                     raise
-                raise ClusterError(f"remote cluster {far}: {error.summary}", f"{error.remedy}; {forget}") from error
+                raise ClusterError(f"remote cluster {remote}: {error.summary}", f"{error.remedy}; {forget}") from error
             if one.cluster not in (None, live):
                 raise Stop(
                     Exit.STALE,
                     f"{name} was applied to cluster {one.cluster}, and context {context} points to {live}",
-                    f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; {forget}",
+                    f"check {f'the context of {remote}' if remote else 'kubernetes:context'} and KUBECONFIG; {forget}",
                 )
             left += [key.name for key in one.forgotten if key in there and ours(there[key])]
             objects = Confidential(there)
-            states[far] = ClusterState("live", live, version, objects, (), (), state_objects=one.objects)
+            states[remote] = ClusterState("live", live, version, objects, (), (), state_objects=one.objects)
     if left:
         raise Stop(
             Exit.STALE,
@@ -141,7 +143,7 @@ def _look(root: Path, stack: "Stack") -> _Destroyed:
             f"Kubernetes {version} does not have a kind that {name} applied: {error}",
             "set kubernetesVersion to that of the last apply",
         ) from error
-    return _Destroyed(plan, {far: context for far, (context, _) in clusters.items()}, total)
+    return _Destroyed(plan, {remote: context for remote, (context, _) in clusters.items()}, total)
 
 
 def _report(stack: "Stack", destroyed: _Destroyed) -> bool:
@@ -183,17 +185,17 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
         if one.name in clusters and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
     ]
     fates: dict[Fate, list[str]] = {"holds": [], "stays": [], "lost": []}
-    for far, context, where, queued, goes in places:
+    for cluster, context, where, queued, goes in places:
         try:
             runs = runs_of(run_objects(connect(context), where))
         except ClusterError as error:
-            there = f" on {far}" if far else ""
+            there = f" on {cluster}" if cluster else ""
             what = "block the deletion of queues" if queued else "are lost" if goes else "continue"
             note(f"runs that {what}{there} are unknown: {error.summary}")
             continue
         for run in runs:
             if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
-                fates[fate].append(f"{run.name} on {far}" if far else run.name)
+                fates[fate].append(f"{run.name} on {cluster}" if cluster else run.name)
     remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
     if held := fates["holds"]:
         note(

@@ -124,8 +124,8 @@ def _engine(root: Path | None) -> Iterator[Check]:
     from modelyard.cluster.engine_state import ask_engine
 
     here = root or Path.cwd()
-    said = ask_engine(here, "version")
-    cli, sdk = said.stdout.decode("utf-8", "replace").strip().removeprefix("v"), _version("pulumi")
+    answer = ask_engine(here, "version")
+    cli, sdk = answer.stdout.decode("utf-8", "replace").strip().removeprefix("v"), _version("pulumi")
     if cli == sdk:
         yield Check("Pulumi CLI", "ok", cli)
     else:
@@ -278,8 +278,8 @@ def _cluster(context: str | None, namespace: str, api_versions: Collection[str])
     if ".".join(found.removeprefix("v").split(".")[:2]) in known:
         yield Check(name, "ok", f"Kubernetes {found}")
     else:
-        said = f"Kubernetes {found}; modelyard has schemas of {known[0]} to {known[-1]}"
-        yield Check(name, "warning", said, "plan with --live, or use a supported version")
+        summary = f"Kubernetes {found}; modelyard has schemas of {known[0]} to {known[-1]}"
+        yield Check(name, "warning", summary, "plan with --live, or use a supported version")
     if not exists:
         remedy = "correct platform.namespace in the stack file, or create the namespace"
         yield Check(f"namespace {namespace}", "warning", f"{name} does not have it", remedy)

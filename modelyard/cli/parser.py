@@ -228,8 +228,8 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
         if word in _ELSEWHERE and not begun and word not in options:
             raise Stop(Exit.USAGE, f"unknown option {word!r}", _ELSEWHERE[word])
         close = begun[:_MOST] or near(word, options, 1, _ALIKE)
-        elsewhere = _ARGUMENTS.get(parser.prog, _ONE_STACK if _ends_with_stack(parser) else "")
-        suggested = f"did you mean {listed(close)}? " if close else elsewhere if kind == "argument" else ""
+        other_use = _ARGUMENTS.get(parser.prog, _ONE_STACK if _ends_with_stack(parser) else "")
+        suggested = f"did you mean {listed(close)}? " if close else other_use if kind == "argument" else ""
         raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
     return args
 

@@ -56,7 +56,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
     stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
-    said = []
+    lines = []
     with reached():
         for remote, client, wanted in _clusters(root, stack, context):
             shown_as = recorded_name(name, remote) if remote else name
@@ -64,11 +64,11 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
             taken = snapshot(client, (*wanted, *_held(root, name, remote)))
             _keep(root, stack, shown_as, taken)
             waiting = read_waiting(client, stack.config) if not remote and growing(stack.config) else None
-            said.append(write_platform(root, stack, shown_as, taken, waiting))
+            lines.append(write_platform(root, stack, shown_as, taken, waiting))
             if taken.unread:
                 lists = " or ".join(taken.unread)
                 beside(f"these credentials may not list {safe(lists)}, so the recorded platform has none")
-    return said + list(_forgotten(root, stack))
+    return lines + list(_forgotten(root, stack))
 
 
 def _keep(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> None:

@@ -114,11 +114,11 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     if not args.show:
         from modelyard.stack.words import plural
 
-        far = [(remote, _shown(out / one.stack / remote.folder, root)) for one in shown for remote in one.remotes]
+        remotes = [(remote, _shown(out / one.stack / remote.folder, root)) for one in shown for remote in one.remotes]
         say(
             [
                 f"{plural(written, 'file')} written to {_shown(out, root)}",
-                *(f"remote cluster {one.name}: {folder}" for one, folder in far),
+                *(f"remote cluster {one.name}: {folder}" for one, folder in remotes),
             ]
         )
     say_findings([finding for one in shown for finding in one.findings], args)

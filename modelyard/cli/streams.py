@@ -78,8 +78,8 @@ def columns(stream: object) -> int:
     """
     wide = MOST_COLUMNS
     if _is_terminal(stream):
-        said = os.environ.get("COLUMNS", "")
-        wide = int(said) if re.fullmatch(r"[1-9][0-9]{0,3}", said) else _terminal_columns(stream)
+        setting = os.environ.get("COLUMNS", "")
+        wide = int(setting) if re.fullmatch(r"[1-9][0-9]{0,3}", setting) else _terminal_columns(stream)
     return max(LEAST_COLUMNS, min(wide, MOST_COLUMNS))
 
 

@@ -330,15 +330,15 @@ def _place(error: Exception) -> str:
 
 
 def _refused(answer: httpx2.Response, what: str) -> ClusterError:
-    code, said = answer.status_code, message(answer)
+    code, reason = answer.status_code, message(answer)
     if code == 401:
         summary = "the cluster does not accept these credentials; they may have expired"
         return ClusterError(summary, "log in to the cluster again", lasting=True)
-    if code == 403 and said:
-        summary = f"these credentials may not read {what}: {said}"
+    if code == 403 and reason:
+        summary = f"these credentials may not read {what}: {reason}"
         remedy = "ask for the right to get and list them; modelyard doctor shows missing rights"
         return ClusterError(summary, remedy, lasting=True)
-    words = f"did not return {what}: {said}" if said else f"answered {code} for {what}"
+    words = f"did not return {what}: {reason}" if reason else f"answered {code} for {what}"
     return ClusterError(f"the API server {words}", "check the API server", lasting=code == 403)
 
 

@@ -45,10 +45,10 @@ def create(client: Client, wanted: Confidential[Mapping[str, Any]], manager: str
     answer = ask_server(lambda: patiently(send, busy) if dry else send(), key.name)
     if answer.status_code == 401 or busy(answer):
         ask_server(answer.raise_for_status, key.name)
-    said = taken(body, answer)
-    if isinstance(said, Refusal):
-        return said._replace(message=hidden_words(said.message, body))
-    metadata, spec = said["metadata"], said.get("spec") or {}
+    created = taken(body, answer)
+    if isinstance(created, Refusal):
+        return created._replace(message=hidden_words(created.message, body))
+    metadata, spec = created["metadata"], created.get("spec") or {}
     return Created(key, metadata.get("uid", ""), metadata.get("labels") or {}, bool(spec.get("suspend")))
 
 

@@ -51,10 +51,10 @@ def _begun(pool: ThreadPoolExecutor, client: Client, question: Question, manager
     unforced = pool.submit(claims_of, client, question, manager)
 
     def answer() -> Answer:
-        said, claims = forced.result(), unforced.result()
-        if isinstance(said, Refusal):
-            return Answer(Confidential(None), (), said)
-        return Answer(Confidential(said), () if isinstance(claims, Refusal) else claims)
+        predicted, claims = forced.result(), unforced.result()
+        if isinstance(predicted, Refusal):
+            return Answer(Confidential(None), (), predicted)
+        return Answer(Confidential(predicted), () if isinstance(claims, Refusal) else claims)
 
     return answer
 

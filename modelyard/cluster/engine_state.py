@@ -115,10 +115,10 @@ def _exported(root: Path, stack: str) -> list[Mapping[str, Any]]:
     except PulumiError as error:
         raise StateError(str(error)) from error
     if done.returncode != 0:
-        said = error_of(done)
-        if "no stack named" in said:
+        message = error_of(done)
+        if "no stack named" in message:
             return []
-        raise StateError(said or f"pulumi stack export ended with {done.returncode}")
+        raise StateError(message or f"pulumi stack export ended with {done.returncode}")
     with _reading():
         found: list[Mapping[str, Any]] = (parse_json(done.stdout)["deployment"] or {}).get("resources") or []
         return found

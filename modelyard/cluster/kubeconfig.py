@@ -162,13 +162,13 @@ def route(config: "KubeConfig", context: str, environment: Mapping[str, str]) ->
     """
     name = config.contexts[context].cluster
     server = config.clusters[name].server
-    said = _said(config, name)
-    own, server_name = (str(said[key]) if said.get(key) else None for key in (_PROXY_URL, _SERVER_NAME))
+    entry = _entry(config, name)
+    own, server_name = (str(entry[key]) if entry.get(key) else None for key in (_PROXY_URL, _SERVER_NAME))
     proxy = own or _proxy_for(server, environment)
     return Route(None if proxy is None else Confidential(proxy), server_name)
 
 
-def _said(config: "KubeConfig", name: str) -> Mapping[str, Any]:
+def _entry(config: "KubeConfig", name: str) -> Mapping[str, Any]:
     """The kubeconfig's entry for a cluster; empty if the client reads all of its settings."""
     text = read_text(config.fname, limit=MAX_BYTES) if config.fname is not None else ""
     if config.fname is None or (_PROXY_URL not in text and _SERVER_NAME not in text):

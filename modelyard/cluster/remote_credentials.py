@@ -34,7 +34,7 @@ _REACHED = ("certificate-authority-data", "tls-server-name", "proxy-url")
 """The keys that are read from a kubeconfig's cluster. The address comes from the stack file."""
 _Login = tuple[str, dict[str, str], Confidential[dict[str, str]]]
 """The server's address, how it is reached, and the user's credentials."""
-_handed: set[tuple[str, str]] = set()
+_done: set[tuple[str, str]] = set()
 
 
 def write_remote_credentials(root: Path, stack: Stack) -> None:
@@ -49,7 +49,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
     """
     wanted = [one for one in remote_clusters(stack.config) if one.cluster.context is None]
     known = (str(root), stack.sha256 or stack.name)
-    if not wanted or known in _handed:
+    if not wanted or known in _done:
         return
     own = kubeconfig_paths()
     if not any(path.is_file() for path in own):
@@ -68,7 +68,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
         write_private(file, text.reveal())
         added.append(str(file))
     os.environ["KUBECONFIG"] = os.pathsep.join(map(str, (*own, *added)))
-    _handed.add(known)
+    _done.add(known)
 
 
 def _config(root: Path, stack: Stack, remote: RemoteCluster) -> Confidential[str]:

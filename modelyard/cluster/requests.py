@@ -36,8 +36,8 @@ def busy(answer: httpx2.Response) -> bool:
 
 
 def _wait(answer: httpx2.Response, pause: float) -> float | None:
-    said = answer.headers.get("Retry-After", "")
-    wait = max(pause, float(said)) if said.isdigit() else pause
+    seconds = answer.headers.get("Retry-After", "")
+    wait = max(pause, float(seconds)) if seconds.isdigit() else pause
     return wait if wait <= LONGEST_PAUSE else None
 
 

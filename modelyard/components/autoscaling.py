@@ -50,5 +50,5 @@ def autoscaled(plan: Plan) -> dict[str, str]:
     """The most replicas of each autoscaled target, by name."""
     found = {target.name: target.after.reveal()["metadata"].get("annotations") or {} for target in plan.asked}
     key = "autoscaling/max_replicas"
-    said = {name: annotations[key] for name, annotations in found.items() if key in annotations}
-    return said | {name: str(most) for name, most in bounds(plan.asked).items() if most is not None}
+    annotated = {name: annotations[key] for name, annotations in found.items() if key in annotations}
+    return annotated | {name: str(most) for name, most in bounds(plan.asked).items() if most is not None}

@@ -9,7 +9,7 @@ from modelyard.components.arguments import Surroundings
 from modelyard.components.planning import Settings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.hooks import Guard, Live, Rollouts, waits_before
-from modelyard.engine.program.resource import PROVIDER, Applied, declare, last_resource, let_go, noted
+from modelyard.engine.program.resource import PROVIDER, Applied, declare, declare_dropped, last_resource, noted
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.reach import in_turn
 
@@ -64,8 +64,8 @@ class Part(pulumi.ComponentResource):
         comes after it waits for the returned resource. ``earlier`` is the URN of the component that it belonged to in
         earlier versions.
         """
-        if target.leaves:
-            return let_go(self._plan, target, self, after, before, behind)
+        if target.dropped:
+            return declare_dropped(self._plan, target, self, after, before, behind)
         self._targets[f"{target.key.kind}/{target.name}"] = list(target.patches)
         first = (*after, *noted(self._plan, target, self))
         resource = declare(target, self, first, patience, before, behind, earlier)

@@ -127,8 +127,8 @@ class Platform(pulumi.ComponentResource):
         part(Autoscaling)
         for one in parts.values():
             one.close()
-        for far in plan.remotes:
-            RemoteCluster(far.remote, plan=far, opts=inside)
+        for remote in plan.remotes:
+            RemoteCluster(remote.remote, plan=remote, opts=inside)
         shown = outputs(plan)
         self.register_outputs(shown)
         for key, value in shown.items():
@@ -155,9 +155,9 @@ def _settings(
 def outputs(plan: Plan) -> dict[str, object]:
     """The outputs of a stack; they describe its state, so a run that changes nothing does not change them."""
     workloads = [target for target in plan.asked if target.key.kind in WORKLOAD_KINDS]
-    far = {one.remote: one.cluster for one in plan.remotes}
+    remotes = {one.remote: one.cluster for one in plan.remotes}
     return {
-        **({"remoteClusters": far} if far else {}),
+        **({"remoteClusters": remotes} if remotes else {}),
         "headline": plan.headline,
         "training": plan.training,
         "namespace": plan.namespace,

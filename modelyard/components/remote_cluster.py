@@ -9,7 +9,7 @@ from modelyard.components.part import provider_of
 from modelyard.components.planning import Settings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.hooks import Guard, Live
-from modelyard.engine.program.resource import Applied, declare, let_go
+from modelyard.engine.program.resource import Applied, declare, declare_dropped
 from modelyard.plan import Plan
 
 _AROUND = {"home_context": "context", "project": "project", "kubernetes_version": "kubernetes_version"}
@@ -54,9 +54,9 @@ class RemoteCluster(pulumi.ComponentResource):
         first: list[pulumi.Resource] = [home]
         last: list[pulumi.Resource] = []
         for target in plan.targets:
-            if target.leaves:
+            if target.dropped:
                 # The objects in a namespace are removed before it.
-                last.append(let_go(plan, target, self, (home, *last), (), ()))
+                last.append(declare_dropped(plan, target, self, (home, *last), (), ()))
                 continue
             resource = declare(target, self, first, PATIENCE, (guard.before(target),))
             Applied(target, resource, self)

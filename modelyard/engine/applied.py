@@ -52,8 +52,8 @@ def applied_stack(root: Path, stack: str, *, history: bool = False) -> AppliedSt
         failed = history and _failed(selected)
     try:
         names = {remote_of(one) for one in run.resources}
-        far = {name: from_state(run.state, name) for name in sorted(names - {""})}
-        return from_state(run.state)._replace(remotes=far, failed=failed)
+        remotes = {name: from_state(run.state, name) for name in sorted(names - {""})}
+        return from_state(run.state)._replace(remotes=remotes, failed=failed)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(
             f"the state of {stack} is invalid: {wrong_form(error)}", "apply it again with this modelyard"

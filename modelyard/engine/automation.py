@@ -122,12 +122,12 @@ def contexts_of(resources: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
         if one["type"] == _PROVIDER:
             kind, _, name = one["urn"].rpartition("::")
             # The home cluster's provider is the engine's default; a remote cluster's is a child named like it.
-            cluster, said = name if kind.endswith(f"${_PROVIDER}") else "", one.get("inputs")
+            cluster, values = name if kind.endswith(f"${_PROVIDER}") else "", one.get("inputs")
         elif one["type"].endswith(_CLUSTER):
-            cluster, said = remote_of(one), one.get("outputs")
+            cluster, values = remote_of(one), one.get("outputs")
         else:
             continue
-        if context := (said or {}).get("context"):
+        if context := (values or {}).get("context"):
             yield cluster, str(context)
 
 

@@ -76,8 +76,8 @@ def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) 
         progress: what the engine reported about its steps.
         lock: what happened to the state's lock.
     """
-    far = (("done", progress.done), ("not finished", progress.unfinished))
-    steps = "; ".join(f"{words}: {', '.join(names)}" for words, names in far if names)
+    groups = (("done", progress.done), ("not finished", progress.unfinished))
+    steps = "; ".join(f"{words}: {', '.join(names)}" for words, names in groups if names)
     return StoppedError(
         number, f"{verb} {stack} was stopped; {steps or 'nothing was changed'}", _goes_on(verb, stack, lock)
     )

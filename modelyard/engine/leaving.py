@@ -26,22 +26,22 @@ class _LeavingProvider(ResourceProvider):
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Does the work."""
-        self.let_go(props)
+        self.work(props)
         return CreateResult("/".join(Record.from_text(props["record"]).key[1:]), {"record": props["record"]})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """Does the work."""
-        self.let_go(_news)
+        self.work(_news)
         return UpdateResult({"record": _news["record"]})
 
-    def let_go(self, props: dict[str, Any]) -> None:
+    def work(self, props: dict[str, Any]) -> None:
         raise NotImplementedError
 
 
 class RestoreProvider(_LeavingProvider):
     """Restores an object."""
 
-    def let_go(self, props: dict[str, Any]) -> None:
+    def work(self, props: dict[str, Any]) -> None:
         """Restores the object to what it was before the first apply."""
         from modelyard.engine.undoing import restore
 
@@ -51,7 +51,7 @@ class RestoreProvider(_LeavingProvider):
 class RemovalProvider(_LeavingProvider):
     """Deletes an object."""
 
-    def let_go(self, props: dict[str, Any]) -> None:
+    def work(self, props: dict[str, Any]) -> None:
         """Deletes the object if it still exists."""
         from modelyard.engine.undoing import remove
 

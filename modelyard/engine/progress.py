@@ -25,7 +25,7 @@ _VERBS = {
 }
 _PATCH_VERBS = {"create": "patching", "update": "patching"}
 _LEDGER_VERBS = {"delete": "restoring"}
-_LEAVING_VERBS = {
+_DROPPING_VERBS = {
     "/modelyard:Restore": {"create": "restoring", "update": "restoring"},
     "/modelyard:Removal": {"create": "deleting", "update": "deleting"},
 }
@@ -63,8 +63,8 @@ class Progress:
         self.outputs: dict[str, Any] = {}
         """The stack's outputs as the program set them, without secret ones."""
         self._report = report
-        self._said: dict[str, str] = {}
-        self._let_go: set[str] = set()
+        self._reported: dict[str, str] = {}
+        self._dropped: set[str] = set()
         """Objects that are already restored or deleted: the engine then only drops them from the state."""
 
     def on_event(self, event: events.EngineEvent) -> None:
@@ -89,13 +89,13 @@ class Progress:
 
     def _step(self, step: events.StepEventMetadata, prefix: str, note: Callable[[str], None]) -> None:
         ledger = step.type.endswith("/modelyard:Ledger")
-        leaving = next((verbs for end, verbs in _LEAVING_VERBS.items() if step.type.endswith(end)), None)
-        verbs = leaving or (_LEDGER_VERBS if ledger else _PATCH_VERBS if step.type.endswith("Patch") else _VERBS)
-        if (leaving or ledger or _is_object(step)) and (verb := verbs.get(_operation(step))) is not None:
+        dropping = next((verbs for end, verbs in _DROPPING_VERBS.items() if step.type.endswith(end)), None)
+        verbs = dropping or (_LEDGER_VERBS if ledger else _PATCH_VERBS if step.type.endswith("Patch") else _VERBS)
+        if (dropping or ledger or _is_object(step)) and (verb := verbs.get(_operation(step))) is not None:
             target = _object(step.urn)
-            if leaving:
-                self._let_go.add(target.lower())
-            elif target.lower() in self._let_go and _operation(step) == "delete":
+            if dropping:
+                self._dropped.add(target.lower())
+            elif target.lower() in self._dropped and _operation(step) == "delete":
                 return
             note(target)
             self._report(f"{prefix}{verb} {target}")
@@ -117,8 +117,8 @@ class Progress:
             self._report(message)
         elif diagnostic.severity.startswith("info") and "kubernetes:" in (diagnostic.urn or "") and message:
             target = _object(diagnostic.urn)
-            if message.startswith("Waiting") and self._said.get(target) != message:
-                self._said[target] = message
+            if message.startswith("Waiting") and self._reported.get(target) != message:
+                self._reported[target] = message
                 self._report(f"{target}: {message}")
 
 

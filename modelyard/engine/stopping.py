@@ -34,7 +34,7 @@ class Stopping:
         """Whether an engine was asked to stop while it listened: from then on it begins nothing new."""
         self._clock = clock
         self._asked: list[float] = []
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._stage: _Stage = "running"
         self._since = 0.0
         self._listening = self._interrupted = False
@@ -99,8 +99,8 @@ class Stopping:
         elif self._stage == "dropping" and (asked > 2 or late):
             self._enter("killed")
             words = KILL
-        new = [line for line in lines if line not in self._said]
-        self._said.update(new)
+        new = [line for line in lines if line not in self._reported]
+        self._reported.update(new)
         return words, new
 
     def _enter(self, stage: _Stage) -> None:

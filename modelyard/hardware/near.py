@@ -61,5 +61,5 @@ def _blackwell(wanted: str, names: Collection[str]) -> list[str]:
     if re.fullmatch(r"b\d{4}", wanted) is None:
         return []
     ids = [name for name in names if re.fullmatch(r"rtx-pro-\d+-bw", name)]
-    away = {name: abs(int(_number(name)) - int(wanted[1:])) for name in ids}
-    return sorted((name for name in ids if away[name] <= _NEXT), key=lambda name: away[name])
+    distance = {name: abs(int(_number(name)) - int(wanted[1:])) for name in ids}
+    return sorted((name for name in ids if distance[name] <= _NEXT), key=lambda name: distance[name])

@@ -106,14 +106,14 @@ def _taken(document: Document) -> Iterator[Mistake]:
     seen: dict[str, int] = {}
     for index, item in entries(document, "gpus"):
         for path, one in _names(index, item):
-            said = f"{name(path)} is {given(one, path, document.texts)}"
+            lead = f"{name(path)} is {given(one, path, document.texts)}"
             if is_taken(one):
                 remedy = "drop the entry and use that GPU, or correct the name; `modelyard gpus` lists all"
-                yield Mistake(path, codes.CHOICE, f"{said}, the name of a GPU that modelyard knows", remedy)
+                yield Mistake(path, codes.CHOICE, f"{lead}, the name of a GPU that modelyard knows", remedy)
             earlier = next((seen[form] for form in own_forms(one) if seen.get(form, index) != index), None)
             if earlier is not None:
                 line = document.keys[("gpus", earlier)][0]
-                summary = f"{said}, which the entry on line {line} has too"
+                summary = f"{lead}, which the entry on line {line} has too"
                 yield Mistake(path, codes.DUPLICATE_KEY, summary, "give each GPU its own name and labels")
             for form in own_forms(one):
                 seen.setdefault(form, index)

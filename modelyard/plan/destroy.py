@@ -8,7 +8,7 @@ from modelyard.kube import merge
 from modelyard.kube.state import ClusterState
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, on_cluster
 from modelyard.plan.reach import kind_rank
-from modelyard.plan.undo.leaving import leaving, let_go_of
+from modelyard.plan.undo.dropped import dropped_objects, planned_drop
 from modelyard.plan.values import Plan
 from modelyard.stack.config import Stack
 from modelyard.workloads import by_object
@@ -37,8 +37,8 @@ def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Pla
     stack, config = part.stack, part.stack.config
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     namespace = config.platform.namespace
-    objects = leaving(set(), state, schemas, library, by_object(part.workloads), namespace, stack.full_name)
-    planned = [let_go_of(one, None) for one in objects]
+    objects = dropped_objects(set(), state, schemas, library, by_object(part.workloads), namespace, stack.full_name)
+    planned = [planned_drop(one, None) for one in objects]
     targets = (target._replace(cluster=part.name) for target, _ in planned)
     # Notes say that an apply restores or deletes the object.
     findings = (on_cluster(finding, part.name) for _, about in planned for finding in loud(about))

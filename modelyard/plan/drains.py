@@ -53,14 +53,14 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
 
 def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source) -> Source:
     """The source of a target's jobs: for a target that the stack no longer asks for, its former Ray head."""
-    if not (target.leaves and isinstance(source, HeadService)):
+    if not (target.dropped and isinstance(source, HeadService)):
         return source
     if target.key.kind in RAY_CLUSTERS:
         return source._replace(namespace=target.key.namespace, deployment=target.key.name, kind=target.key.kind)
     heads = [
         (one.key.name, one.key.kind)
         for one in targets
-        if one.leaves
+        if one.dropped
         and is_head(one.role)
         and one.key.kind in WORKLOAD_KINDS
         and one.key.namespace == target.key.namespace

@@ -122,7 +122,7 @@ def check_keda(config: Config, targets: Iterable[TargetPlan], scalers: Iterable[
         )
     scalers = tuple(scalers)
     for one in scalings(targets).values():
-        if one.scaler.leaves or one.scaled is None:
+        if one.scaler.dropped or one.scaled is None:
             continue
         yield from _others(one.scaler, one.scaled, scalers)
         yield from _killed(config, one.scaler, one.scaled)

@@ -77,11 +77,11 @@ def in_namespace(
     if len(targets) < 2 or any(key in have for key in targets):
         return findings
     wanted = {(key.kind, key.name) for key in targets}
-    elsewhere = {one for one in (*have, *state.other_namespaces) if one[1::2] in wanted and one.namespace != namespace}
+    in_others = {one for one in (*have, *state.other_namespaces) if one[1::2] in wanted and one.namespace != namespace}
     kinds = sorted({key.kind for key in targets})
     names = sorted(one.name for one in have if one.namespace == namespace and one.kind in kinds)
-    if elsewhere:
-        places = Counter(one.namespace for one in elsewhere).most_common(2)
+    if in_others:
+        places = Counter(one.namespace for one in in_others).most_common(2)
         remedy = "set platform.namespace to " + " or ".join(f"{name}, which has {number}" for name, number in places)
     elif names:
         remedy = (

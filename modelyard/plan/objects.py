@@ -22,7 +22,7 @@ from modelyard.plan.missing import in_namespace, unset
 from modelyard.plan.ownership import mode_switch
 from modelyard.plan.target import REPLICAS, Foreign, ObjectRequest, Prepared, finish, old_pods, prepare
 from modelyard.plan.trace import Renderings, with_items
-from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
+from modelyard.plan.undo.dropped import Dropped, dropped_objects, of_another_state, planned_drop, strangers
 from modelyard.plan.values import TargetPlan
 from modelyard.stack import codes
 from modelyard.stack.config import Config, Stack, dotted
@@ -102,18 +102,18 @@ def planned_objects(
     requests = tuple(_requests(part, chosen, rendered, by_name, doubtful))
     prepared, problems = _prepared(requests, chosen, schemas, state, stack, foreign)
     findings += problems
-    dropped: list[Leaving] = []
+    dropped: list[Dropped] = []
     if not patch_errors(findings):
         # A patch that failed to render is not a dropped patch.
         wanted = {one.key for one in requests}
-        dropped += leaving(wanted, state, schemas, library, by_name, config.platform.namespace, stack.full_name)
+        dropped += dropped_objects(wanted, state, schemas, library, by_name, config.platform.namespace, stack.full_name)
         findings += (*strangers(wanted, state), *of_another_state(stack, wanted, state))
     questions = [*(one.applied for one in prepared), *(one.question for one in dropped)]
     answers = iter(ask(questions) if ask is not None else [None] * len(questions))
     deleted = [one.live for one in dropped if one.undo is None]
     unscaled = freed(deleted)
     asked = [finish(one, next(answers), _quiet(one, unscaled, config.platform.installers)) for one in prepared]
-    left = [let_go_of(one, next(answers)) for one in dropped]
+    left = [planned_drop(one, next(answers)) for one in dropped]
     findings += (finding for _, about in (*asked, *left) for finding in about)
     findings += (finding for target, _ in left for finding in old_pods(target))
     return Objects(
@@ -161,7 +161,7 @@ def _quiet(one: Prepared, unscaled: Set[tuple[str, str]], installers: tuple[str,
     """The managers that will not write by themselves: the stack's installers, and the previous writers of replicas
     where KEDA stops scaling the Deployment with this plan.
     """
-    if one.live is None or (one.wish.key.namespace, one.wish.key.name) not in unscaled:
+    if one.live is None or (one.request.key.namespace, one.request.key.name) not in unscaled:
         return installers
     holders = merge.owners(one.live, REPLICAS, one.schema)
     return (*installers, *(owner.manager for owner in holders if owner.subresource == "scale"))

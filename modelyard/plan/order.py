@@ -338,7 +338,7 @@ def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Set[str]) 
     """Running GPU pods that this change stops before the longest job of their backend could end."""
     for target in targets:
         backend = backend_of(target.role)
-        trains = target.role in WORKER_ROLES and (target.leaves or target.name in workloads)
+        trains = target.role in WORKER_ROLES and (target.dropped or target.name in workloads)
         if (
             backend is None
             or not trains

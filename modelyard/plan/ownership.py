@@ -134,7 +134,7 @@ def _lost(change: FieldChange) -> str:
     shown = hidden(before)
     if isinstance(before, list):
         kept = after if isinstance(after, list) else ()
-        gone = [said for item, said in zip(before, shown, strict=True) if item not in kept]
+        gone = [text for item, text in zip(before, shown, strict=True) if item not in kept]
     elif isinstance(before, dict):
         names = after if isinstance(after, dict) else ()
         gone = [{name: shown[name]} for name in before if name not in names]

@@ -308,7 +308,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
     Raises:
         cluster.connection.ClusterError: the cluster is unreachable.
     """
-    far = any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources)
+    remote = any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources)
     with _reading_state(root, stack) as held:
         # Imports take as long as the engine's answer.
         from modelyard.cluster.connection import connect, transport
@@ -316,7 +316,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
         from modelyard.cluster.present import absent
         from modelyard.cluster.requests import Counter
 
-        if far:
+        if remote:
             from modelyard.cluster.remote_credentials import write_remote_credentials
 
             write_remote_credentials(root, stack)
@@ -329,7 +329,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
     grown = with_whole_gpus(with_nodes(stack, state.nodes), state)
     stack = grown.stack
     starts: tuple[RemoteStart, ...] = ()
-    if far:
+    if remote:
         from modelyard.plan.remote_live import live_remotes
 
         starts, wrong = live_remotes(stack, _library(root, stack), state, known)

@@ -32,12 +32,12 @@ def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, 
     other objects come first, in their previous order, and wait for none.
     """
     ordered = sorted(targets, key=_turn)
-    there = {(one.key.kind, one.key.name): one.name for one in ordered if _turn(one) and not one.leaves}
+    there = {(one.key.kind, one.key.name): one.name for one in ordered if _turn(one) and not one.dropped}
     namers: dict[tuple[str, str], list[str]] = {}
     found = []
     for target in ordered:
         waits: list[str] = []
-        if target.leaves and _turn(target):
+        if target.dropped and _turn(target):
             waits = namers.get((target.key.kind, target.key.name), [])
         elif _turn(target):
             waits = [there[named] for named in _named(target.key.kind, target.after.reveal()) if named in there]
@@ -56,7 +56,7 @@ def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding
     queues: dict[str, list[tuple[str, int]]] = {}
     for target in targets:
         jobs = int(((target.before.reveal() or {}).get("status") or {}).get("reservingWorkloads") or 0)
-        if target.key.kind == "ClusterQueue" and not target.leaves and jobs:
+        if target.key.kind == "ClusterQueue" and not target.dropped and jobs:
             for kind, name in _all_named("ClusterQueue", target.before.reveal() or {}, before):
                 if kind == _CLUSTER:
                     queues.setdefault(name, []).append((target.name, jobs))
@@ -79,7 +79,7 @@ def _turn(target: TargetPlan) -> int:
     if target.key.kind not in _KINDS:
         return 0
     place = 1 + _KINDS.index(target.key.kind)
-    return 2 * len(_KINDS) + 1 - place if target.leaves else place
+    return 2 * len(_KINDS) + 1 - place if target.dropped else place
 
 
 def _named(kind: str, body: Mapping[str, Any]) -> list[tuple[str, str]]:

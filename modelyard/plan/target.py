@@ -84,7 +84,7 @@ class ObjectRequest(NamedTuple):
 class Prepared(NamedTuple):
     """A request for one object that can be sent, with its result as far as this can be predicted offline."""
 
-    wish: ObjectRequest
+    request: ObjectRequest
     schema: merge.Type
     composed: Composed
     live: dict[str, Any] | None
@@ -95,19 +95,19 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    wish: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str, foreign: Foreign
+    request: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str, foreign: Foreign
 ) -> tuple[Prepared | None, tuple[Finding, ...]]:
     """The request of ``stack`` (its full name) for one object, with findings; no request if a finding rules it out.
     ``foreign`` returns the finding about an existing object that the stack may not take.
     """
-    key, base = wish.key, wish.base
-    composed, problems = compose(wish.parts, schema, key.name)
+    key, base = request.key, request.base
+    composed, problems = compose(request.parts, schema, key.name)
     wrong = misfits(base[0], BASE, base[1], schema, key.name) if base is not None else ()
     problems = (*problems, *wrong)
     if wrong or not composed.fits:
         return None, problems
     live = state.objects.reveal().get(key)
-    if hindrances := tuple(_hindrances(wish, composed, live, state, foreign)):
+    if hindrances := tuple(_hindrances(request, composed, live, state, foreign)):
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
@@ -120,17 +120,17 @@ def prepare(
             asked = Items(composed.items, composed.schema, composed.body)
             composed = completed(composed, _unpatched(live, composed, copy))
             problems = (*problems, *whole_lists(composed, live, key.name))
-        request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
+        body = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
         # Pulumi sends quantities in the server's spelling, because the server sees a conflict between 1 and "1".
-        applied = _shaped(merge.stored(schema, request), request)
+        applied = _shaped(merge.stored(schema, body), body)
         if live is not None and base is None:
             kept = reversible_request(live, applied, schema, copy, items=asked)
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
-        return None, (*problems, *_unfit(wish, composed, schema, error))
+        return None, (*problems, *_unfit(request, composed, schema, error))
     return Prepared(
-        wish=wish, schema=schema, composed=composed, live=live, applied=applied, offline=offline, kept=kept
+        request=request, schema=schema, composed=composed, live=live, applied=applied, offline=offline, kept=kept
     ), problems
 
 
@@ -150,17 +150,17 @@ def finish(
     request, the plan shows the result according to the rules known offline. ``installers`` are the managers that the
     stack lists as installers.
     """
-    wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
+    request, live, key, base = prepared.request, prepared.live, prepared.request.key, prepared.request.base
     foreseen, findings = predict(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
     # An apply is complete once the restored fields belong to their earlier owners.
     after = foreseen.after if prepared.kept is None else with_earlier_owners(foreseen.after, prepared.kept.ledger)
     changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})
     action: Action = "create" if live is None else "update" if changes else "none"
-    place = wish.workloads[0].place if wish.workloads else ONE_TEMPLATE
+    place = request.workloads[0].place if request.workloads else ONE_TEMPLATE
     target = TargetPlan(
         key=key,
         action=action,
-        phase=_phase(wish, prepared.composed, changes),
+        phase=_phase(request, prepared.composed, changes),
         patches=prepared.composed.patches if base is None or base[0].meta.use != "managed" else (base[0].id,),
         applied=Confidential(prepared.applied),
         before=Confidential(live),
@@ -173,7 +173,7 @@ def finish(
         ),
         gpus=(gpus_of(live), gpus_of(after)),
         managed=base is not None,
-        role=wish.workloads[0].role if wish.workloads else "",
+        role=request.workloads[0].role if request.workloads else "",
         conflicts=foreseen.claims,
         hands_over=prepared.kept is not None and prepared.kept.hands_over,
         place=place,
@@ -265,12 +265,12 @@ def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:
         )
 
 
-def _phase(wish: ObjectRequest, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
+def _phase(request: ObjectRequest, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
     """The phase of the target. A target is a route only if the route's own patch changes it."""
     if composed.phase != "route":
         return composed.phase
     asking = {change.patch for change in changes if not change.reorders}
-    phases = [document.phase for patch, document in wish.parts if patch.id in asking]
+    phases = [document.phase for patch, document in request.parts if patch.id in asking]
     return first_phase(phases) if phases else composed.phase
 
 
@@ -285,11 +285,13 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
     yield from taken_unchanged(target.name, target.before.reveal() or {}, rest, installers)
 
 
-def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:
+def _unfit(
+    request: ObjectRequest, composed: Composed, schema: merge.Type, error: merge.MergeError
+) -> Iterator[Finding]:
     """The errors of the request, each at the patch that sets its field; errors without such a patch are one finding."""
-    key, base, rest = wish.key, wish.base, []
+    key, base, rest = request.key, request.base, []
     shown = words_without([composed.body] if base is None else [composed.body, base[1]])
-    files = {patch.id: f"{patch.file}/{TEMPLATE}" for patch, _ in wish.parts}
+    files = {patch.id: f"{patch.file}/{TEMPLATE}" for patch, _ in request.parts}
     for problem in error.errors:
         file = files.get(composed.origins.get(problem.path, ""), "")
         if not file and base is not None and merge.value_at(schema, base[1], problem.path) is not merge.ABSENT:
@@ -317,21 +319,21 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
 
 
 def _hindrances(
-    wish: ObjectRequest, composed: Composed, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
+    request: ObjectRequest, composed: Composed, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
 ) -> Iterator[Finding]:
     """Why the object cannot be planned at all."""
-    owned = wish.base is not None
+    owned = request.base is not None
     if live is None:
         if not owned:
-            yield missing_target(wish.key, wish.workloads, wish.parts, state)
+            yield missing_target(request.key, request.workloads, request.parts, state)
         return
     if not owned:
-        yield from missing_containers(wish.key, wish.workloads, wish.parts, live)
+        yield from missing_containers(request.key, request.workloads, request.parts, live)
     if other_mode(live, owned):
-        yield foreign(wish.key.name, live, owned)
+        yield foreign(request.key.name, live, owned)
     if not owned:
-        groups = {one.group: one.role for one in wish.workloads if one.group}
-        yield from missing_items(composed, live, wish.key.name, groups)
+        groups = {one.group: one.role for one in request.workloads if one.group}
+        yield from missing_items(composed, live, request.key.name, groups)
 
 
 def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
@@ -387,7 +389,7 @@ def _shaped(value: Any, shape: Any) -> Any:
 def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tuple[FieldChange, ...]:
     """The changes from the request; ``taken`` are the fields, as the server words them, that are taken from others."""
     # Of a list that is sent as a whole, the items that change are shown.
-    live, kept, base = prepared.live, prepared.kept, prepared.wish.base
+    live, kept, base = prepared.live, prepared.kept, prepared.request.base
     schema = prepared.composed.schema if kept is None else by_item(prepared.composed.schema, kept.ledger)
     changes = []
     for change in differences(live, after, schema):
@@ -400,7 +402,7 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
         ):
             origin = base[0].id
         back = None if kept is None or origin is not None else _given_back(kept, change.path)
-        was, now = hidden_change(prepared.wish.key, change.path, change.before, change.after, (live, after))
+        was, now = hidden_change(prepared.request.key, change.path, change.before, change.after, (live, after))
         changes.append(
             FieldChange(
                 path=change.path,

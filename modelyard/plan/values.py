@@ -144,7 +144,7 @@ class TargetPlan(NamedTuple):
         return f"{self.component}/{kind}" if self.component else kind
 
     @property
-    def leaves(self) -> bool:
+    def dropped(self) -> bool:
         """Whether the stack no longer asks for the object, so that none of its settings come from the stack."""
         return self.action in ("restore", "delete")
 
@@ -227,4 +227,4 @@ class Plan(NamedTuple):
     @property
     def asked(self) -> tuple[TargetPlan, ...]:
         """The targets that the stack asks for, in order."""
-        return tuple(target for target in self.targets if not target.leaves)
+        return tuple(target for target in self.targets if not target.dropped)

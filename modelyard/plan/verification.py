@@ -61,7 +61,7 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
             yield Check(kind="change", subject=target.name, state="failed", found=found, remedy=remedy)
         else:
             yield Check(kind="change", subject=target.name, state="ok", found="")
-        if target.key.kind in WORKLOAD_KINDS and not target.leaves:
+        if target.key.kind in WORKLOAD_KINDS and not target.dropped:
             lacks = unfinished(target.before.reveal())
             old = old_pods(target.before.reveal() or {}, (pods or {})[target.key]) if target.key in (pods or {}) else {}
             remedy = f"when no job runs in them, delete them: {deletion(target.key, old)}" if old else ""

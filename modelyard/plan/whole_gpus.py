@@ -46,7 +46,7 @@ class Grown(NamedTuple):
     """The decisions as inputs of the plan: an approved plan is stale after another decision."""
 
 
-class _Wish(NamedTuple):
+class _Demand(NamedTuple):
     """A resource with whole GPUs, and the nodes on which its pods could run."""
 
     one: "Sized"
@@ -92,24 +92,24 @@ def with_whole_gpus(stack: Stack, state: ClusterState) -> Grown:
     for at, part in parts.items():
         if not is_deployed(grown, sizes[at]):
             continue
-        wish = _wish(grown, sizes[at], state.nodes)
-        others = [pod for pod in pods if (pod.namespace, pod.owner) != wish.deployment]
-        places = _places(wish, others)
+        demand = _demand(grown, sizes[at], state.nodes)
+        others = [pod for pod in pods if (pod.namespace, pod.owner) != demand.deployment]
+        places = _places(demand, others)
         reason = (
             _wrong(stack, at, slices[at])
             or ("the pods that wait for a GPU are unknown" if state.waiting is None else "")
-            or _without_quota(config, wish, part, others)
-            or _waits(wish, state.waiting or ())
-            or (_free(wish, places) if len(places) < wish.wanted else "")
+            or _without_quota(config, demand, part, others)
+            or _waits(demand, state.waiting or ())
+            or (_free(demand, places) if len(places) < demand.wanted else "")
         )
-        name = wish.one.resource.name
+        name = demand.one.resource.name
         if reason:
             gets = f"{'slices' if part.profile is None else part.profile.name} of {part.partition.name}: {reason}"
         else:
-            gets = f"whole GPUs: {_free(wish, places)}, and no other pod waits"
+            gets = f"whole GPUs: {_free(demand, places)}, and no other pod waits"
             planned[at] = whole[at]
-            namespace, owner = wish.deployment
-            pods = [*others, *(Pod(node, owner, wish.requests, namespace) for node in places[: wish.wanted])]
+            namespace, owner = demand.deployment
+            pods = [*others, *(Pod(node, owner, demand.requests, namespace) for node in places[: demand.wanted])]
         inputs[f"resource {name}"] = sha256(("slices" if reason else "whole GPUs").encode()).hexdigest()
         findings.append(
             stack.finding(
@@ -118,7 +118,7 @@ def with_whole_gpus(stack: Stack, state: ClusterState) -> Grown:
                 ("resources", at, "grow"),
                 f"resource {name} gets {gets}",
                 _remedy(stack, state),
-                target=wish.deployment[1],
+                target=demand.deployment[1],
             )
         )
     return Grown(stack._replace(config=config._replace(resources=tuple(planned))), tuple(findings), inputs)
@@ -129,7 +129,7 @@ def _whole(config: Config, resource: Resource, part: Slice) -> Resource:
     return resource._replace(partition=None, slice=None, grow=False, gpus=1, gpu=gpu)
 
 
-def _wish(config: Config, one: "Sized", nodes: Iterable[Node]) -> _Wish:
+def _demand(config: Config, one: "Sized", nodes: Iterable[Node]) -> _Demand:
     names = products_for(config, one.resource.gpu)
     rule = {"key": PRODUCT_LABEL, "operator": "In", "values": names}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}}
@@ -157,7 +157,7 @@ def _wish(config: Config, one: "Sized", nodes: Iterable[Node]) -> _Wish:
         and any(not obstacle(pods, node) for pods in kinds)
     )
     scale = one.resource.scale
-    return _Wish(
+    return _Demand(
         one=one,
         deployment=(namespace_of_resource(config, one), deployment_of(one)),
         gpu=one.resource.gpu or "",
@@ -167,16 +167,19 @@ def _wish(config: Config, one: "Sized", nodes: Iterable[Node]) -> _Wish:
     )
 
 
-def _places(wish: _Wish, others: Iterable[Pod]) -> list[str]:
+def _places(demand: _Demand, others: Iterable[Pod]) -> list[str]:
     """The node of each pod that fits next to the pods of others."""
     taken: dict[str, list[Mapping[str, Fraction]]] = {}
     for pod in others:
         taken.setdefault(pod.node, []).append(pod.requests)
-    return [node.name for node in wish.nodes for _ in range(on_node(wish.requests, node, taken.get(node.name, ()))[0])]
+    return [
+        node.name for node in demand.nodes for _ in range(on_node(demand.requests, node, taken.get(node.name, ()))[0])
+    ]
 
 
-def _free(wish: _Wish, places: Sequence[str]) -> str:
-    return f"{len(places)} × {wish.gpu} {'is' if len(places) == 1 else 'are'} free for its {plural(wish.wanted, 'pod')}"
+def _free(demand: _Demand, places: Sequence[str]) -> str:
+    verb = "is" if len(places) == 1 else "are"
+    return f"{len(places)} × {demand.gpu} {verb} free for its {plural(demand.wanted, 'pod')}"
 
 
 def _wrong(stack: Stack, at: int, one: "Sized") -> str:
@@ -195,13 +198,13 @@ def _remedy(stack: Stack, state: ClusterState) -> str:
     return "ask for the right to list pods, and the workloads, queues and flavors of kueue.x-k8s.io"
 
 
-def _waits(wish: _Wish, waiting: Iterable[Waiting]) -> str:
+def _waits(demand: _Demand, waiting: Iterable[Waiting]) -> str:
     """What else waits for a GPU of a node that offers whole GPUs, and would fit there."""
     for one in waiting:
-        if (one.namespace, one.owner) == wish.deployment:
+        if (one.namespace, one.owner) == demand.deployment:
             continue
         pods = pods_of({"spec": {"template": {"spec": one.spec.reveal()}}})
-        if pods.gpus and any(not obstacle(pods, node) and on_node(pods.requests, node, ())[0] for node in wish.nodes):
+        if pods.gpus and any(not obstacle(pods, node) and on_node(pods.requests, node, ())[0] for node in demand.nodes):
             return f"{one.name} of {one.namespace} waits for a GPU"
     return ""
 
@@ -210,17 +213,17 @@ def _team(config: Config, one: "Sized") -> Team | None:
     return next((team for team in config.teams if team.name == team_of_resource(one)), None)
 
 
-def _without_quota(config: Config, wish: _Wish, part: Slice, others: Iterable[Pod]) -> str:
+def _without_quota(config: Config, demand: _Demand, part: Slice, others: Iterable[Pod]) -> str:
     """Why the quota of the resource's team is not enough, so that Kueue would not admit its pods."""
-    team = _team(config, wish.one)
+    team = _team(config, demand.one)
     if team is None:
         return ""
     counted = {quota.resource for quota in team.quotas}
     if missing := sorted({GPU_RESOURCE, part.resource} - counted):
         return f"team {team.name} has no quota of {missing[0]}"
-    names = {flavor.name for flavor in gpu_flavors(config, team, products_for(config, wish.gpu), GPU_RESOURCE)}
+    names = {flavor.name for flavor in gpu_flavors(config, team, products_for(config, demand.gpu), GPU_RESOURCE)}
     quota = sum(one.gpus for one in team.quotas if one.resource == GPU_RESOURCE and one.flavor in names)
-    used = sum(pod.requests.get(GPU_RESOURCE, 0) for pod in others if pod.namespace == wish.deployment[0])
+    used = sum(pod.requests.get(GPU_RESOURCE, 0) for pod in others if pod.namespace == demand.deployment[0])
     left = max(quota - int(used), 0)
-    pods = plural(wish.wanted, "pod")
-    return f"team {team.name} has quota for {left} × {wish.gpu}, for its {pods}" if left < wish.wanted else ""
+    pods = plural(demand.wanted, "pod")
+    return f"team {team.name} has quota for {left} × {demand.gpu}, for its {pods}" if left < demand.wanted else ""

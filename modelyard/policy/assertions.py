@@ -166,8 +166,8 @@ class Assertion(NamedTuple):
     def _summary(self, subject: Subject, field: str, value: Any) -> str:
         # A reader of findings may not have the right to read the secret.
         shown = "[secret]" if subject.kind == "Secret" and isinstance(value, str) else _shown(value)
-        said = {"name": subject.name, "kind": subject.kind, "field": field, "value": shown}
-        return _PLACEHOLDER.sub(lambda found: said.get(found[1], found[0]), self.message)
+        values = {"name": subject.name, "kind": subject.kind, "field": field, "value": shown}
+        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), self.message)
 
 
 def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Finding, ...]]:

@@ -79,7 +79,7 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
     from modelyard.stack.words import did_you_mean, listed, nearest, plain
 
     path: Path = tuple(error.absolute_path)
-    said, schema = dotted((*here, *path)) or "the file", error.schema if isinstance(error.schema, Mapping) else {}
+    where, schema = dotted((*here, *path)) or "the file", error.schema if isinstance(error.schema, Mapping) else {}
     match error.validator:
         case "additionalProperties":
             known = list(schema.get("properties", {}))
@@ -103,14 +103,14 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
             close = nearest(error.instance, words) if isinstance(error.instance, str) else None
             remedy = f"did you mean {close}?" if close else f"write {listed(words)}"
             value = given(error.instance, path, {})
-            yield Misfit(path, f"{said} is {value}; it must be {listed(words)}", remedy)
+            yield Misfit(path, f"{where} is {value}; it must be {listed(words)}", remedy)
         case "type":
             wanted = kinds_of(schema["type"])
-            yield Misfit(path, f"{said} is {given(error.instance, path, {})}; it must be {wanted}", f"write {wanted}")
+            yield Misfit(path, f"{where} is {given(error.instance, path, {})}; it must be {wanted}", f"write {wanted}")
         case _:
             meaning = schema.get("description", "")
             remedy = f"write {meaning[:1].lower()}{meaning[1:].rstrip('.')}" if meaning else "correct the value"
-            yield Misfit(path, f"{said} is {given(error.instance, path, {})}: {_why(error)}", remedy)
+            yield Misfit(path, f"{where} is {given(error.instance, path, {})}: {_why(error)}", remedy)
 
 
 def _why(error: Any) -> str:

@@ -170,7 +170,7 @@ def changes_anything(difference: StackDiff) -> bool:
 def _targets(plan: Plan | None) -> dict[_Place, TargetPlan]:
     """The targets of a plan in all of its clusters."""
     every = plan.everything if plan is not None else ()
-    return {(target.cluster, target.key): target for target in every if not target.leaves}
+    return {(target.cluster, target.key): target for target in every if not target.dropped}
 
 
 def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:

@@ -57,7 +57,7 @@ def news_of(
         else:
             still.append(finding)
             if (finding.summary, finding.severity) != (before.summary, before.severity):
-                moved.append(Moved(finding, _said(finding, before)))
+                moved.append(Moved(finding, _earlier(finding, before)))
     # What the base's rules still find in the head is not fixed.
     unmended = _partners(gone, lost)
     fixed = [finding for at, finding in enumerate(gone) if at not in unmended]
@@ -137,7 +137,7 @@ def _rank(finding: Finding) -> int:
     return _RANK.index(finding.severity)
 
 
-def _said(finding: Finding, before: Finding) -> str:
+def _earlier(finding: Finding, before: Finding) -> str:
     return before.summary if finding.severity is before.severity else f"{before.severity.value}: {before.summary}"
 
 
@@ -148,8 +148,8 @@ def _terms(waived: Waived) -> tuple[str, ...]:
 def _waived(finding: Finding, waivers: Iterable[Waiver]) -> Waived:
     """The finding with the waiver that gave it its reason."""
     own = [one for one in waivers if one.code == finding.code and one.target in (None, finding.target)]
-    said = [one for one in own if one.reason in finding.waived and (one.by or "") in finding.waived]
-    if not said:
+    matching = [one for one in own if one.reason in finding.waived and (one.by or "") in finding.waived]
+    if not matching:
         return Waived(finding, finding.waived, "", "")
-    waiver = max(said, key=lambda one: one.expires)
+    waiver = max(matching, key=lambda one: one.expires)
     return Waived(finding, waiver.reason, waiver.by or "", waiver.expires.isoformat())

@@ -219,14 +219,15 @@ def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
     for path in _NAMED:
         section = ".".join(path)
         mine, theirs = (
-            {one.name: _said(one) or "there" for one in _at(stack.config, path) or ()} for stack in (source, target)
+            {one.name: _in_one_line(one) or "there" for one in _at(stack.config, path) or ()}
+            for stack in (source, target)
         )
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):
                 yield _difference(f"{section}.{name}", mine.get(name), theirs.get(name), (), None)
 
 
-def _said(value: Any) -> str:
+def _in_one_line(value: Any) -> str:
     """A named thing of a stack file, in one line, without values that equal the default."""
     if isinstance(value, Secret):
         return repr(value)
@@ -238,14 +239,18 @@ def _said(value: Any) -> str:
         shown = {name: part if name.endswith("secret") else hidden_at(name, part) for name, part in parts.items()}
         return ", ".join(f"{spelled(name)} {_inside(part)}" for name, part in shown.items())
     if isinstance(value, tuple):
-        return "; ".join(map(_said, hidden(list(value))))
+        return "; ".join(map(_in_one_line, hidden(list(value))))
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={part}" for key, part in sorted(hidden(value).items()))
     return str(value)
 
 
 def _inside(value: Any) -> str:
-    return f"({_said(value)})" if isinstance(value, tuple | Mapping) and not isinstance(value, Secret) else _said(value)
+    return (
+        f"({_in_one_line(value)})"
+        if isinstance(value, tuple | Mapping) and not isinstance(value, Secret)
+        else _in_one_line(value)
+    )
 
 
 def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[Difference]:

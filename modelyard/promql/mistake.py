@@ -75,32 +75,36 @@ def _remedy(words: str) -> str:
     return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, words)), "")
 
 
-def _place(text: str, words: tuple[Token, ...], said: str) -> Span:
-    if "unclosed" in said or "unexpected end of input inside" in said:
-        return _unclosed(text, words, {"braces": "{", "brackets": "["}.get(said.rpartition(" ")[2], "("))
-    if said != _NO_REASON and not _LEXICAL.match(said):
+def _place(text: str, words: tuple[Token, ...], refusal: str) -> Span:
+    if "unclosed" in refusal or "unexpected end of input inside" in refusal:
+        return _unclosed(text, words, {"braces": "{", "brackets": "["}.get(refusal.rpartition(" ")[2], "("))
+    if refusal != _NO_REASON and not _LEXICAL.match(refusal):
         for start, end in _spans(words):
-            if _refusal(text[start:end]) == said:
-                return _narrowed(text, (start, end), said)
+            if _refusal(text[start:end]) == refusal:
+                return _narrowed(text, (start, end), refusal)
     if len(words) > _MOST_WORDS:
         return (0, len(text))
-    if said == _NO_REASON:
+    if refusal == _NO_REASON:
         return _last_word(text, words)
-    return _said_of(text, words, said) if _LEXICAL.match(said) else _narrowed(text, _part(text, words, said), said)
+    return (
+        _span_of(text, words, refusal)
+        if _LEXICAL.match(refusal)
+        else _narrowed(text, _part(text, words, refusal), refusal)
+    )
 
 
-def _part(text: str, words: tuple[Token, ...], said: str) -> Span:
+def _part(text: str, words: tuple[Token, ...], refusal: str) -> Span:
     """Returns the part about which the parser says ``said``: the earliest end, and then the latest start."""
-    end = next((word.end for word in words if _refusal(text[: word.end]) == said), len(text))
+    end = next((word.end for word in words if _refusal(text[: word.end]) == refusal), len(text))
     starts = (word.start for word in reversed(words) if word.end <= end)
-    return (next((start for start in starts if _refusal(text[start:end]) == said), 0), end)
+    return (next((start for start in starts if _refusal(text[start:end]) == refusal), 0), end)
 
 
-def _said_of(text: str, words: tuple[Token, ...], said: str) -> Span:
+def _span_of(text: str, words: tuple[Token, ...], refusal: str) -> Span:
     """Returns the word after which the parser says ``said``; or the word before, if the message quotes that."""
     for index, word in enumerate(words):
-        if _refusal(text[: word.end]) == said:
-            quoted = re.search(r"'([^']+)'", said)
+        if _refusal(text[: word.end]) == refusal:
+            quoted = re.search(r"'([^']+)'", refusal)
             before = next((one for one in words[index::-1][:3] if quoted and one.text == quoted[1]), word)
             return (before.start, before.end)
     return (0, len(text))
@@ -123,9 +127,9 @@ def _last_word(text: str, words: tuple[Token, ...]) -> Span:
     return (len(text), len(text))
 
 
-def _narrowed(text: str, span: Span, said: str) -> Span:
+def _narrowed(text: str, span: Span, refusal: str) -> Span:
     """Returns only the operator, if the message names one."""
-    if named := re.search(r"set operator '(\w+)'", said):
+    if named := re.search(r"set operator '(\w+)'", refusal):
         for word in reversed(tokens(text[slice(*span)])):
             if word.text.lower() == named[1]:
                 return (span[0] + word.start, span[0] + word.end)

@@ -50,14 +50,14 @@ def _walk(
             yield from _short(node.span, caller, node.window, apart, "step" if apart == step else "scrape interval")
             yield from _late(node.span, node.offset, late)
             if not any(isinstance(inner, Range | Subquery) for inner in every(node.inner)):
-                yield from _far(node.span, caller, reach, late, longest)
+                yield from _too_long(node.span, caller, reach, late, longest)
             yield from _walk(node.inner, None, reach, late, interval, longest)
         case Range():
             reach, late = reach + node.window, late + node.selector.offset
             if interval is not None:
                 yield from _short(node.span, caller, node.window, interval, "scrape interval")
             yield from _late(node.span, node.selector.offset, late)
-            yield from _far(node.span, caller, reach, late, longest)
+            yield from _too_long(node.span, caller, reach, late, longest)
             yield from _pinned(node.selector)
         case Selector():
             late += node.offset
@@ -100,7 +100,7 @@ def _short(span: Span, caller: Call | None, window: float, apart: float, of: str
     )
 
 
-def _far(span: Span, caller: Call | None, reach: float, late: float, longest: float) -> Iterator[Problem]:
+def _too_long(span: Span, caller: Call | None, reach: float, late: float, longest: float) -> Iterator[Problem]:
     if reach + late > RETENTION:
         yield Problem(
             Kind.LONG,

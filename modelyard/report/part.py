@@ -41,7 +41,7 @@ def totals(targets: Collection[TargetPlan]) -> Totals:
 
 def _autoscaled(target: TargetPlan) -> bool:
     """Whether an autoscaler sets the number of a target's pods, which have GPUs even while there are none."""
-    scaled = target.key.kind in WORKLOAD_KINDS and target.replicas[1] is None and not target.leaves
+    scaled = target.key.kind in WORKLOAD_KINDS and target.replicas[1] is None and not target.dropped
     return scaled and (target.role in WORKER_ROLES or any(target.gpus))
 
 
@@ -71,13 +71,15 @@ def part_of(plan: Plan, names: Collection[str]) -> Plan:
 
     All errors stay, because they block the apply of every target.
     """
-    remotes = tuple(part_of(far, names) for far in plan.remotes if any(target.name in names for target in far.targets))
+    remotes = tuple(
+        part_of(remote, names) for remote in plan.remotes if any(target.name in names for target in remote.targets)
+    )
     return plan._replace(
         targets=tuple(target for target in plan.targets if target.name in names),
         steps=tuple(step for step in plan.steps if step.target in names),
         findings=tuple(one for one in plan.findings if not one.target or one.target in names or one.blocks),
         remotes=remotes,
-        cost=plan.cost and _part_of_cost(plan.cost, names, [far.remote for far in remotes]),
+        cost=plan.cost and _part_of_cost(plan.cost, names, [remote.remote for remote in remotes]),
     )
 
 

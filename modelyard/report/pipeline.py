@@ -79,8 +79,8 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
         lines.append(f'    {numbers[one.stage.name]}["{one.stage.name}<br/>{what}"]')
     for one in shown.stages:
         for needed in one.stage.needs:
-            handed = ", ".join(name for name in one.stage.reads if writers.get(name) == needed)
-            arrow = f"-- {handed} -->" if handed else "-->"
+            passed = ", ".join(name for name in one.stage.reads if writers.get(name) == needed)
+            arrow = f"-- {passed} -->" if passed else "-->"
             lines.append(f"    {numbers[needed]} {arrow} {numbers[one.stage.name]}")
     return lines
 

@@ -87,10 +87,10 @@ def _cited_text(key: str) -> str:
 def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
     """What the resource gets of each kind, and the source of the number."""
     for key, value in one.size._asdict().items():
-        said, needed = getattr(one.resource, key), one.needed.get(key)
+        requested, needed = getattr(one.resource, key), one.needed.get(key)
         estimated = _gets_text(key, _rounded(key, needed)) if needed is not None else ""
         each = f" on each of {one.among} workers" if key != "workers" and one.among > 1 else ""
-        if said is not None:
+        if requested is not None:
             # "No GPU estimated" does not help a user who has set a number, and another number of workers is estimated
             # for workers of another size.
             known = needed if key == "gpus" else key != "workers" or needed == value

@@ -127,18 +127,18 @@ def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
     sized = {one.resource.name: one for one in sizes if not one.own}
     servers = config.notebooks.servers
     return {
-        "nodePools": [*map(_said, config.node_pools)],
-        "flavors": [*map(_said, config.flavors)],
-        "partitions": [*map(_said, config.partitions)],
-        "workerClusters": [*map(_said, config.worker_clusters)],
-        "teams": [{**_said(one), "namespace": namespace_of(one)} for one in config.teams],
-        "priorities": [*map(_said, config.priorities)],
-        "providers": [*map(_said, config.providers)],
-        "buckets": [*map(_said, config.buckets)],
+        "nodePools": [*map(_entry, config.node_pools)],
+        "flavors": [*map(_entry, config.flavors)],
+        "partitions": [*map(_entry, config.partitions)],
+        "workerClusters": [*map(_entry, config.worker_clusters)],
+        "teams": [{**_entry(one), "namespace": namespace_of(one)} for one in config.teams],
+        "priorities": [*map(_entry, config.priorities)],
+        "providers": [*map(_entry, config.providers)],
+        "buckets": [*map(_entry, config.buckets)],
         "remoteClusters": [
             {
                 "name": one.name,
-                **{key: said for key, said in _said(one.cluster).items() if key not in _OF_A_RESOURCE},
+                **{key: entry for key, entry in _entry(one.cluster).items() if key not in _OF_A_RESOURCE},
                 "resources": [resource.name for resource in one.resources],
                 "quotas": [
                     {"resource": resource.name, **plain(quota)}
@@ -148,22 +148,22 @@ def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
             }
             for one in remote_clusters(config)
         ],
-        "environments": [{**_said(one._replace(files=None)), "locked": _locked(one)} for one in config.environments],
+        "environments": [{**_entry(one._replace(files=None)), "locked": _locked(one)} for one in config.environments],
         "notebookServers": [
-            {**_said(one), "namespace": namespace_of_server(config, one)} for one in (servers.users if servers else ())
+            {**_entry(one), "namespace": namespace_of_server(config, one)} for one in (servers.users if servers else ())
         ],
         "resources": [
-            {**_said(one), "size": _size(sized[one.name]) if one.name in sized else None} for one in config.resources
+            {**_entry(one), "size": _size(sized[one.name]) if one.name in sized else None} for one in config.resources
         ],
-        "jobs": [*map(_said, config.jobs)],
-        "pipelines": [*map(_said, config.pipelines)],
+        "jobs": [*map(_entry, config.jobs)],
+        "pipelines": [*map(_entry, config.pipelines)],
     }
 
 
-def _said(value: Any) -> dict[str, Any]:
+def _entry(value: Any) -> dict[str, Any]:
     """A part of a stack file as its keys."""
-    said: dict[str, Any] = _secretless("", plain(value))
-    return said
+    entry: dict[str, Any] = _secretless("", plain(value))
+    return entry
 
 
 def _secretless(name: str, value: Any) -> Any:

@@ -262,7 +262,7 @@ def _effects(target: TargetPlan, why: str, *, noted: bool) -> Iterator[str]:
 def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
     """What happens to an existing object."""
     before, after = target.replicas
-    if target.leaves:
+    if target.dropped:
         yield "restored" if target.action == "restore" else "deleted"
     if before != after and after is not None:
         # If the object set no number before, the API server or a controller did.

@@ -107,20 +107,26 @@ def nodes(value: Any, most: int) -> str:
 def preferred_nodes(value: Any, most: int) -> str:
     """Which nodes a pod prefers, each preference with its weight."""
     try:
-        wishes = [f"{_term(wish['preference'], most)} (weight {wish['weight']})" for wish in value]
+        terms = [f"{_term(term['preference'], most)} (weight {term['weight']})" for term in value]
     except (KeyError, TypeError, AttributeError):
         return text_of(value, most)
-    return some(wishes, most) or "none"
+    return some(terms, most) or "none"
 
 
 def _term(term: Mapping[str, Any], most: int) -> str:
-    wishes = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
+    expressions = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
     # For the scheduler, an empty term matches no node.
-    return some([_expression(wish, most) for wish in wishes], most, " and ") if wishes else "no node"
+    return (
+        some([_expression(expression, most) for expression in expressions], most, " and ") if expressions else "no node"
+    )
 
 
-def _expression(wish: Mapping[str, Any], most: int) -> str:
-    key, operator, values = wish["key"], wish["operator"], [str(value) for value in wish.get("values") or ()]
+def _expression(expression: Mapping[str, Any], most: int) -> str:
+    key, operator, values = (
+        expression["key"],
+        expression["operator"],
+        [str(value) for value in expression.get("values") or ()],
+    )
     match operator:
         case "In":
             return f"{key} in {some(values, most)}"

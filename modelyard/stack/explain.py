@@ -230,26 +230,28 @@ def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
 
 
 def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str]) -> Mistake:
-    said, full = given(value, path, texts), name(path)
+    written, full = given(value, path, texts), name(path)
     if True in allowed:
         remedy = "write true or false"
-        return Mistake(path, codes.KIND, f"{full} is {said}; it must be true or false", remedy)
+        return Mistake(path, codes.KIND, f"{full} is {written}; it must be true or false", remedy)
     if full == "kubernetesVersion" and isinstance(value, int | float) and not isinstance(value, bool):
         return _unquoted(path, texts.get(path, str(value)), value, texts)
     words = [str(word) for word in allowed]
     close = nearest(value, words) if isinstance(value, str) else None
     if close is None:
-        return Mistake(path, codes.CHOICE, f"{full} is {said}, which is not a valid value", f"write {listed(words)}")
-    return Mistake(path, codes.CHOICE, f"{full} is {said}; it must be {listed(words)}", f"did you mean {close}?")
+        return Mistake(path, codes.CHOICE, f"{full} is {written}, which is not a valid value", f"write {listed(words)}")
+    return Mistake(path, codes.CHOICE, f"{full} is {written}; it must be {listed(words)}", f"did you mean {close}?")
 
 
 def _unquoted(path: Path, text: str, value: Any, texts: Mapping[Path, str]) -> Mistake:
     full = name(path)
-    said = given(value, path, texts)
-    summary = f"{full} is {said} without quotes"
-    if isinstance(value, float) and said not in (HIDDEN, str(value)):
+    written = given(value, path, texts)
+    summary = f"{full} is {written} without quotes"
+    if isinstance(value, float) and written not in (HIDDEN, str(value)):
         summary += f", which YAML reads as the number {value}"
-    return Mistake(path, codes.UNQUOTED, summary, f'write it in quotes: "{HIDDEN if said == HIDDEN else plain(text)}"')
+    return Mistake(
+        path, codes.UNQUOTED, summary, f'write it in quotes: "{HIDDEN if written == HIDDEN else plain(text)}"'
+    )
 
 
 def _of_format(
@@ -266,17 +268,17 @@ def _of_format(
         return _number(path, value, schema, texts)
     if error.validator in _SIZES:
         return _many(path, value, schema)
-    full, said = name(path), given(value, path, texts)
+    full, written = name(path), given(value, path, texts)
     if error.validator == "type":
         plain_type = schema["type"] == "string" and isinstance(value, bool | int | float)
         if plain_type and "enum" in schema:
             return _choice(path, value, schema["enum"], texts)
-        meant = texts.get(path, said)
+        meant = texts.get(path, written)
         meant = (_month(meant) if form == "release" else "") or meant
         if not plain_type:
             return _kind(path, value, schema["type"], texts)
         if path[-1] in _TEXTS:
-            return Mistake(path, codes.KIND, f"{full} is {said}; it must be text", _TEXTS[str(path[-1])])
+            return Mistake(path, codes.KIND, f"{full} is {written}; it must be text", _TEXTS[str(path[-1])])
         if "pattern" not in schema or re.search(schema["pattern"], meant):
             return _unquoted(path, meant, value, texts)
     elif form == "finding-code":
@@ -293,7 +295,7 @@ def _of_format(
         remedy = "give a shorter text"
         return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)
     elif form in _INSIDE and ".." in str(value).split("/"):
-        summary = f"{full} is {said}, which leaves {_INSIDE[form]}"
+        summary = f"{full} is {written}, which leaves {_INSIDE[form]}"
         return Mistake(path, codes.FORM, summary, f"write a path in {_INSIDE[form]}, without ..")
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
     if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
@@ -302,7 +304,7 @@ def _of_format(
         remedy += f", such as {examples[0]}"
     if form == "release" and (month := _month(str(value))):
         remedy = f'did you mean "{month}"?'
-    return Mistake(path, codes.FORM, f"{full} is {said}, not {wanted}", remedy)
+    return Mistake(path, codes.FORM, f"{full} is {written}, not {wanted}", remedy)
 
 
 def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
@@ -331,20 +333,20 @@ def _month(text: str) -> str:
 
 
 def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
-    full, said, key = name(path), given(value, path, texts), str(path[-1])
+    full, written, key = name(path), given(value, path, texts), str(path[-1])
     example = {**_CORES, **_COUNTS}.get(key, "write an amount such as 16Gi")
     wanted = "number" if key in _COUNTS else "Kubernetes quantity"
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a {wanted}", example)
+        return Mistake(path, codes.KIND, f"{full} is {written}; it must be a {wanted}", example)
     try:
         # If a section appears twice, the texts may belong to the numbers of the other one.
         amount = quantity.parse(value if isinstance(value, str) else texts.get(path, value))
     except ValueError:
         remedy = (_meant(value, key) if isinstance(value, str) else "") or example
-        return Mistake(path, codes.QUANTITY, f"{full} is {said}, not a {wanted}", remedy)
+        return Mistake(path, codes.QUANTITY, f"{full} is {written}, not a {wanted}", remedy)
     if amount == 0:
-        return Mistake(path, codes.RANGE, f"{full} is {said}; it must be above zero", example)
-    return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", example)
+        return Mistake(path, codes.RANGE, f"{full} is {written}; it must be above zero", example)
+    return Mistake(path, codes.RANGE, f"{full} is {written}; it cannot be negative", example)
 
 
 def _meant(text: str, key: str) -> str:
@@ -363,7 +365,7 @@ def _meant(text: str, key: str) -> str:
 
 
 def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
-    full, said = name(path), given(value, path, texts)
+    full, written = name(path), given(value, path, texts)
     least = schema["minimum"]
     remedy = f"write a whole number, {least} or more"
     try:
@@ -372,42 +374,42 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
         number = None
     # Python reads nan and inf as numbers; 1e400 is a number too large for a float.
     if number is None or (not isfinite(number) and not re.search("[0-9]", str(value))):
-        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a whole number", remedy)
+        return Mistake(path, codes.KIND, f"{full} is {written}; it must be a whole number", remedy)
     if number < 0:
-        return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", remedy)
+        return Mistake(path, codes.RANGE, f"{full} is {written}; it cannot be negative", remedy)
     if isfinite(number) and number != number // 1:
-        return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be a fraction", remedy)
+        return Mistake(path, codes.RANGE, f"{full} is {written}; it cannot be a fraction", remedy)
     if number < least:
-        return Mistake(path, codes.RANGE, f"{full} is {said}; it must be {least} or more", remedy)
+        return Mistake(path, codes.RANGE, f"{full} is {written}; it must be {least} or more", remedy)
     if number > schema["maximum"]:
         remedy = f"write a whole number, {least} to {schema['maximum']}"
-        return Mistake(path, codes.RANGE, f"{full} is {said}; it is too large", remedy)
-    return Mistake(path, codes.KIND, f"{full} is {said}; it must be written as a whole number", remedy)
+        return Mistake(path, codes.RANGE, f"{full} is {written}; it is too large", remedy)
+    return Mistake(path, codes.KIND, f"{full} is {written}; it must be written as a whole number", remedy)
 
 
 def _number(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
-    full, said = name(path), given(value, path, texts)
+    full, written = name(path), given(value, path, texts)
     remedy = _NUMBERS[schema["format"]]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a number", remedy)
+        return Mistake(path, codes.KIND, f"{full} is {written}; it must be a number", remedy)
     if value < 0:
-        return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", remedy)
-    return Mistake(path, codes.RANGE, f"{full} is {said}; it must be {schema['maximum']:,} or less", remedy)
+        return Mistake(path, codes.RANGE, f"{full} is {written}; it cannot be negative", remedy)
+    return Mistake(path, codes.RANGE, f"{full} is {written}; it must be {schema['maximum']:,} or less", remedy)
 
 
 def _duration(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
-    full, said = name(path), given(value, path, texts)
+    full, written = name(path), given(value, path, texts)
     remedy = "write seconds, or text such as 6h5m or 90m"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value <= 0:
-            return Mistake(path, codes.RANGE, f"{full} is {said}; it must be above zero", remedy)
+            return Mistake(path, codes.RANGE, f"{full} is {written}; it must be above zero", remedy)
         if value != value // 1:
-            return Mistake(path, codes.RANGE, f"{full} is {said}; seconds are whole numbers", remedy)
+            return Mistake(path, codes.RANGE, f"{full} is {written}; seconds are whole numbers", remedy)
         remedy = "give seconds or text such as 6h5m, not milliseconds"
-        return Mistake(path, codes.RANGE, f"{full} is {said}: more than 31 days", remedy)
+        return Mistake(path, codes.RANGE, f"{full} is {written}: more than 31 days", remedy)
     if not isinstance(value, str):
-        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a duration", remedy)
-    return Mistake(path, codes.DURATION, f"{full} is {said}, not a duration above zero", remedy)
+        return Mistake(path, codes.KIND, f"{full} is {written}; it must be a duration", remedy)
+    return Mistake(path, codes.DURATION, f"{full} is {written}, not a duration above zero", remedy)
 
 
 def _finding_code(path: Path, value: str) -> Mistake:

@@ -175,27 +175,27 @@ def _shape(document: Document) -> Iterator[Problem]:
         what = "a list" if isinstance(value, list) else "one plain value"
         yield Problem(codes.SHAPE, f"the stack file is {what}, not a mapping", 1, 1, remedy="start with `config:`")
         return
-    elsewhere, ignored = False, list[str]()
+    misplaced, ignored = False, list[str]()
     for key in value:
         if key in _TOP:
             continue
         if ":" in key:
             remedy = "indent it under `config:`"
-            elsewhere = True
+            misplaced = True
             yield Problem(
                 codes.UNKNOWN_KEY, f"{plain(key)} is next to config, not in it", *document.keys[(key,)], remedy
             )
         elif len(ignored) >= _CUT:
             pass  # enough are reported, and one close to a known key is no news
         elif close := nearest(key, _TOP):
-            elsewhere = elsewhere or close == "config"
+            misplaced = misplaced or close == "config"
             yield Problem(
                 codes.UNKNOWN_KEY, f"unknown key {plain(key)}", *document.keys[(key,)], f"did you mean {close}?"
             )
         else:
             ignored.append(key)
     yield from _key_service(document)
-    if "config" not in value and not elsewhere:
+    if "config" not in value and not misplaced:
         yield Problem(
             codes.SHAPE, "the stack file has no config", 1, 1, remedy="put the modelyard: keys under `config:`"
         )

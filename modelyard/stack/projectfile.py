@@ -93,8 +93,8 @@ def _runtime(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
     runtime = value["runtime"]
     name = runtime.get("name") if isinstance(runtime, dict) else runtime
     if name != "python":
-        said = _given(name) if name is not None or not isinstance(runtime, dict) else "without a name"
-        yield _wrong(document, "runtime", f"runtime is {said}, but the program is Python", "write runtime: python")
+        written = _given(name) if name is not None or not isinstance(runtime, dict) else "without a name"
+        yield _wrong(document, "runtime", f"runtime is {written}, but the program is Python", "write runtime: python")
 
 
 def _wrong(document: Document, key: str, summary: str, remedy: str) -> Problem:

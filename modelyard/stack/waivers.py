@@ -68,10 +68,10 @@ def _judge(finding: Finding, stack: Stack, today: date, used: set[int]) -> Findi
         return finding
     covering = [index for index, waiver in enumerate(stack.config.waivers) if _covers(waiver, finding, today)]
     used.update(covering)
-    return finding._replace(waived=_said(stack.config.waivers[covering[0]])) if covering else finding
+    return finding._replace(waived=_words(stack.config.waivers[covering[0]])) if covering else finding
 
 
-def _said(waiver: Waiver) -> str:
+def _words(waiver: Waiver) -> str:
     """Returns the reason and, if known, who decided."""
     return f"{waiver.reason} ({waiver.by})" if waiver.by else waiver.reason
 

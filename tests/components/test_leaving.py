@@ -59,7 +59,7 @@ def test_a_restore_is_one_resource_with_a_wait_and_a_check(build: Build) -> None
 
 def test_removed_pods_come_before_their_service(build: Build) -> None:
     plan = managed_again()
-    gone = [one for one in plan.targets if one.leaves]
+    gone = [one for one in plan.targets if one.dropped]
     assert [one.key.kind for one in gone] == ["Deployment", "PodDisruptionBudget", "Service"]
     first, second, third = of_type(build(plan), REMOVAL)
     assert first.before == (f"follows:Deployment/{HEAD}", f"drain {HEAD}")

@@ -226,7 +226,7 @@ def test_changing_the_namespace_restores_the_old_one(tmp_path: Path) -> None:
         env.settle()
         env.edit("namespace: ml-platform", "namespace: ml-two")
         plan = env.plan()
-        old = {target.name: target for target in plan.changed if target.leaves}
+        old = {target.name: target for target in plan.changed if target.dropped}
         assert {target.action for target in old.values()} == {"restore"}
         assert set(old) == {f"{NAMESPACE}/{target.name}" for target in plan.asked}
         env.modelyard("apply", "dev", "--yes")

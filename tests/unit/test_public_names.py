@@ -1,4 +1,4 @@
-"""Public names are clear without their context."""
+"""Public names are clear without their context, and no name is from the private vocabulary of earlier versions."""
 
 import ast
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import modelyard
 
 PACKAGE = Path(modelyard.__file__).parent
 VAGUE = {"one", "found", "told", "said", "held", "looked", "there", "elsewhere"}
+PRIVATE = {"told", "said", "handed", "looked", "far", "wish", "wishes", "let_go", "boxes"}
 OUTPUT = {"Check.found"}
 """Names that are keys of JSON outputs."""
 
@@ -33,3 +34,23 @@ def test_no_public_name_is_vague() -> None:
         if name not in OUTPUT and name.rstrip(")").replace("(", ".").rpartition(".")[2].lower() in VAGUE
     }
     assert names == set()
+
+
+def test_no_name_at_all_is_from_the_private_vocabulary() -> None:
+    names = {
+        f"{file.relative_to(PACKAGE)}:{node.lineno}: {name}"
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        for name in _bound(node)
+        if name.strip("_") in PRIVATE
+    }
+    assert names == set()
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a node binds: a variable, an argument, a function, a class or an attribute."""
+    match node:
+        case ast.Name(name, ast.Store()) | ast.arg(name) | ast.FunctionDef(name) | ast.ClassDef(name):
+            yield name
+        case ast.Attribute(_, name, ast.Store()):
+            yield name

@@ -146,8 +146,8 @@ def _logs(args: Namespace, found: "StackRuns") -> _Logs:
 
     run = run_or_part(found, args.run)
     pods = pods_of_run(found.client, run.namespace, run.name, [part.name for part in run.parts])
-    elsewhere = _pods_elsewhere(found, run)
-    theirs = [(client, pod) for client, found_there in elsewhere.found for pod in found_there.reveal()]
+    others = _pods_on_other_clusters(found, run)
+    theirs = [(client, pod) for client, found_there in others.found for pod in found_there.reveal()]
     pods += [pod for _, pod in theirs]
     over = run.over
     if args.run != run.name:
@@ -163,7 +163,7 @@ def _logs(args: Namespace, found: "StackRuns") -> _Logs:
         client=found.client,
         clients={pod["metadata"]["name"]: client for client, pod in theirs},
         homeless={pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")},
-        hidden=elsewhere.hidden,
+        hidden=others.hidden,
     )
 
 
@@ -230,12 +230,12 @@ def _followed(args: Namespace, found: "StackRuns", logs: _Logs) -> tuple[Missing
                 Thread(target=follow, args=(source,), daemon=True).start()
 
     begin()
-    looked = time.monotonic()
+    polled = time.monotonic()
     over = logs.over
     while reading or not over:
-        wait = looked + POLL - time.monotonic()
+        wait = polled + POLL - time.monotonic()
         if wait <= 0:
-            looked = time.monotonic()
+            polled = time.monotonic()
             try:
                 logs = _logs(args, listed_again(found, args.remote))
             except ClusterError as lost:
@@ -286,7 +286,7 @@ class _Sought(NamedTuple):
     """Why some pods were not found; None if all clusters were read, or the run is in the home cluster."""
 
 
-def _pods_elsewhere(found: "StackRuns", run: "Run") -> _Sought:
+def _pods_on_other_clusters(found: "StackRuns", run: "Run") -> _Sought:
     """Finds the pods of a run in its worker clusters.
 
     Raises:

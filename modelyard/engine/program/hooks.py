@@ -193,7 +193,7 @@ class Rollouts:
         A restored target rolls out by its installer's strategy, which may need one GPU more than there are (RES104), so
         the hook does not wait for a restored target.
         """
-        if target.key.kind not in WORKLOAD_KINDS or target.leaves or _skipped(target.after.reveal()):
+        if target.key.kind not in WORKLOAD_KINDS or target.dropped or _skipped(target.after.reveal()):
             return ()
 
         async def wait(_args: pulumi.ResourceHookArgs) -> None:

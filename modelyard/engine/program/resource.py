@@ -121,7 +121,7 @@ def last_resource(plan: Plan, target: TargetPlan, patch: pulumi.Resource, parent
     return Handover(plan, target, pulumi.ResourceOptions(parent=parent, depends_on=[patch]))
 
 
-def let_go(
+def declare_dropped(
     plan: Plan,
     target: TargetPlan,
     parent: pulumi.Resource,

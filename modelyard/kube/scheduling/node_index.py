@@ -56,56 +56,56 @@ class NodeIndex:
         for number, row in rows:
             whole = (have.numerator * (unit // have.denominator) for have, unit in zip(row, self._units, strict=True))
             numbers.setdefault(tuple(whole), []).append(number)
-        self._box = _Bucket(list(numbers.items()))
+        self._bucket = _Bucket(list(numbers.items()))
         self._words: dict[tuple[str, Fraction], str] = {}
 
     def total(self, wanted: Mapping[str, Fraction]) -> int:
         """Returns how many more pods with these requests fit on the nodes together."""
         ask = self._ask(wanted)
-        total, boxes = 0, [self._box]
-        while boxes:
-            box = boxes.pop()
-            least = _pods(box.least, ask)
-            if least == _pods(box.most, ask):
-                total += least * box.count
+        total, buckets = 0, [self._bucket]
+        while buckets:
+            bucket = buckets.pop()
+            least = _pods(bucket.least, ask)
+            if least == _pods(bucket.most, ask):
+                total += least * bucket.count
             else:
-                boxes += box.halves
+                buckets += bucket.halves
         return total
 
     def best(self, wanted: Mapping[str, Fraction]) -> int:
         """Returns how many more pods with these requests fit on the node that holds the most."""
         ask = self._ask(wanted)
-        best, boxes = 0, [self._box]
-        while boxes:
-            box = boxes.pop()
-            if (most := _pods(box.most, ask)) > best:
-                best = max(best, _pods(box.least, ask))
+        best, buckets = 0, [self._bucket]
+        while buckets:
+            bucket = buckets.pop()
+            if (most := _pods(bucket.most, ask)) > best:
+                best = max(best, _pods(bucket.least, ask))
                 if most > best:
                     # The half with the larger nodes comes first, and often is enough.
-                    boxes += box.halves
+                    buckets += bucket.halves
         return best
 
     def limits(self, wanted: Mapping[str, Fraction]) -> Iterator[Limit]:
         """Yields what keeps nodes from taking more pods with these requests."""
         ask = self._ask(wanted)
-        boxes = [self._box]
-        while boxes:
-            box = boxes.pop()
-            least = [MANY, *(_pods(box.least, (one,)) for one in ask)]
-            most = [MANY, *(_pods(box.most, (one,)) for one in ask)]
+        buckets = [self._bucket]
+        while buckets:
+            bucket = buckets.pop()
+            least = [MANY, *(_pods(bucket.least, (one,)) for one in ask)]
+            most = [MANY, *(_pods(bucket.most, (one,)) for one in ask)]
             fewest = min(most)
             step = most.index(fewest)
             if any(fewest >= pods for pods in least[:step]) or any(fewest > pods for pods in least[step + 1 :]):
                 # On some of them another resource may run out first.
-                boxes += box.halves
+                buckets += bucket.halves
             elif step == 0:
-                yield Limit("", "", "", box.numbers)
+                yield Limit("", "", "", bucket.numbers)
             else:
                 place = ask[step - 1][0]
-                for (free, have), numbers in box.alike(place, self._said).items():
+                for (free, have), numbers in bucket.alike(place, self._described).items():
                     yield Limit(self._names[place], free, have, numbers)
 
-    def _said(self, place: int, number: int) -> tuple[str, str]:
+    def _described(self, place: int, number: int) -> tuple[str, str]:
         """Describes what a node has left of a resource and what it has in total."""
         name = self._names[place]
         free, have = (self._word(name, amounts.get(name, _ZERO)) for amounts in self._nodes[number])
@@ -158,12 +158,14 @@ class _Bucket:
             self._halves = (_Bucket(ordered[:middle]), _Bucket(ordered[middle:]))
         return self._halves
 
-    def alike(self, place: int, said: Callable[[int, int], tuple[str, str]]) -> Mapping[tuple[str, str], list[int]]:
+    def alike(
+        self, place: int, described: Callable[[int, int], tuple[str, str]]
+    ) -> Mapping[tuple[str, str], list[int]]:
         """Returns the numbers of its nodes, in order, by the description of their amount of one resource."""
         if place not in self._alike:
             found: dict[tuple[str, str], list[int]] = {}
             for number in self.numbers:
-                found.setdefault(said(place, number), []).append(number)
+                found.setdefault(described(place, number), []).append(number)
             self._alike[place] = found
         return self._alike[place]
 

@@ -44,7 +44,7 @@ def named_by_new_pods(targets: Iterable[TargetPlan]) -> dict[ObjectKey, tuple[st
     Leaves out optional objects, and objects that the stack creates. Running pods already have what they need.
     """
     everything = tuple(targets)
-    made = {target.key for target in everything if not target.leaves}
+    made = {target.key for target in everything if not target.dropped}
     found: dict[ObjectKey, dict[str, None]] = {}
     for target in everything:
         if target.action == "create":

@@ -66,7 +66,7 @@ def check_placement(
             yield _upgrade(target, room)
         for place in pod_places(after):
             pods = pods_of(after, place)
-            if target.leaves:
+            if target.dropped:
                 # The stack does not decide the earlier state, but whether the rollout to it fits is checked.
                 yield from _surge(target, pods, room)
                 continue
@@ -198,8 +198,8 @@ def _beyond(
         have.append(limit)
     if missing <= 0:
         return ""
-    said = f"node pool {' and '.join(have)}, and the pods need {plural(missing * pods.gpus, 'GPU')} more"
-    return f"{said}: raise gpus of the pool, or ask for fewer pods"
+    lead = f"node pool {' and '.join(have)}, and the pods need {plural(missing * pods.gpus, 'GPU')} more"
+    return f"{lead}: raise gpus of the pool, or ask for fewer pods"
 
 
 def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
@@ -363,12 +363,12 @@ def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iter
             used = quota.used.get(name, _ZERO)
             if largest is not None and most > 0 and more > 0 and used + more > hard:
                 resource = name.removeprefix("requests.").removeprefix("limits.")
-                said = (amount(resource, value) for value in (more, hard - used, hard))
+                amounts = (amount(resource, value) for value in (more, hard - used, hard))
                 yield Finding(
                     "RES108",
                     Severity.ERROR,
                     "quota {} is too small for the pods of this plan: they need {} more {}, and {} of {} are "
-                    "left".format(quota.name, next(said), name, *said),
+                    "left".format(quota.name, next(amounts), name, *amounts),
                     target=largest.name,
                     detail=f"the API server would reject pods of {largest.name}, which would never become ready",
                     remedy=f"request less, or ask for a larger quota: kubectl --namespace {quota.namespace} "

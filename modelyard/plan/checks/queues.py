@@ -93,14 +93,14 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
             )
 
 
-def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Finding]:
+def check_deleted(stack: Stack, dropped: Iterable[TargetPlan]) -> Iterator[Finding]:
     """The findings about queues that an apply deletes while they have jobs; only a live plan knows of jobs.
 
-    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it. ``leaving``
+    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it. ``dropped``
     are the objects that the stack no longer asks for in its cluster.
     """
     where = f" --remote {stack.remote}" if stack.remote else ""
-    for target in leaving:
+    for target in dropped:
         status: dict[str, Any] = (target.before.reveal() or {}).get("status") or {}
         holding, waiting = int(status.get("reservingWorkloads") or 0), int(status.get("pendingWorkloads") or 0)
         if target.action != "delete" or not holding + waiting:
@@ -149,8 +149,8 @@ def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
     if not alone:
         return
     topologies = {flavor.name for flavor in stack.config.flavors if flavor.topology}
-    said = {quota.flavor for quota in team.quotas} - alone
-    if not said:
+    named = {quota.flavor for quota in team.quotas} - alone
+    if not named:
         yield stack.finding(
             "QUE008",
             Severity.ERROR,
@@ -160,7 +160,7 @@ def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
         )
     for number, quota in enumerate(team.quotas):
         where: Path = ("teams", index, "quotas", number)
-        if quota.flavor in said and quota.gpus:
+        if quota.flavor in named and quota.gpus:
             yield stack.finding(
                 "QUE008",
                 Severity.ERROR,

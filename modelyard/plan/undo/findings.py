@@ -18,7 +18,7 @@ OTHER_STATE = "OWN016"
 """Code of the finding about objects that this stack applied and its state does not have."""
 
 
-def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
+def dropped_object(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
     """The finding that no patch of the stack asks for an object; ``back`` is its undo, None for a delete."""
     held = annotations_of(body).get(PATCHES_ANNOTATION)
     holds = f"it has {held}" if held else "it has fields that modelyard set"

@@ -141,8 +141,8 @@ def _of_part(findings: Mapping[str, Any], part: str) -> Iterator[Mapping[str, An
             {_values(one["finding"]): one["before"] for one in findings.get("moved", ())} if part == "still" else {}
         )
         for finding in findings.get(part, ()):
-            said = before.get(_values(finding))
-            yield finding if said is None else {**finding, "detail": f"Changed; before: {said}"}
+            earlier = before.get(_values(finding))
+            yield finding if earlier is None else {**finding, "detail": f"Changed; before: {earlier}"}
 
 
 def _values(finding: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

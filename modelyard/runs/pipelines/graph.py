@@ -57,7 +57,7 @@ def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
     for stage in stages:
         if stage.name in known[stage.name] and stage.name not in reported:
             reported |= {name for name in known[stage.name] if stage.name in known[name]}
-            found.append(_way_back(needs, stage.name))
+            found.append(_path_back(needs, stage.name))
     return tuple(found)
 
 
@@ -71,20 +71,20 @@ def circle_through(stages: Sequence[Stage], name: str, need: str) -> tuple[str, 
         return ()
     known = {stage.name for stage in stages}
     needs = {stage.name: [one for one in stage.needs if one in known] for stage in stages}
-    return _way_back({**needs, name: [need]}, name)
+    return _path_back({**needs, name: [need]}, name)
 
 
-def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]:
+def _path_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]:
     """The shortest path from a stage in a cycle back to itself, without other stages."""
-    ways: list[tuple[str, ...]] = [(start,)]
+    paths: list[tuple[str, ...]] = [(start,)]
     seen: set[str] = set()
-    for way in ways:
-        for name in needs.get(way[-1], ()):
+    for path in paths:
+        for name in needs.get(path[-1], ()):
             if name == start:
-                return way
+                return path
             if name in needs and name not in seen:
                 seen.add(name)
-                ways.append((*way, name))
+                paths.append((*path, name))
     raise AssertionError("a stage that comes before itself is part of a cycle")
 
 
@@ -99,9 +99,9 @@ def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[i
     names = [stage.name for stage in stages if weights.get(stage.name)]
     later = {name: [other for other in names if name in known[other]] for name in names}
     gives, takes = ({name: weights[name] for name in names} for _ in range(2))
-    handed: dict[tuple[str, str], int] = {}
+    passed: dict[tuple[str, str], int] = {}
     while True:
-        came, last = _way(later, gives, takes, handed)
+        came, last = _path(later, gives, takes, passed)
         if last is None:
             break
         way = [last]
@@ -112,13 +112,13 @@ def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[i
         # Every other step goes back: it takes back what was handed on before.
         forth = [(giver.stage, taker.stage) for giver, taker in pairwise(way) if giver.gives]
         back = [(giver.stage, taker.stage) for taker, giver in pairwise(way) if giver.gives]
-        amount = min(gives[first.stage], takes[last.stage], *(handed[pair] for pair in back))
+        amount = min(gives[first.stage], takes[last.stage], *(passed[pair] for pair in back))
         gives[first.stage] -= amount
         takes[last.stage] -= amount
         for pair in forth:
-            handed[pair] = handed.get(pair, 0) + amount
+            passed[pair] = passed.get(pair, 0) + amount
         for pair in back:
-            handed[pair] -= amount
+            passed[pair] -= amount
     chosen = tuple(name for name in names if _Step(name, True) in came and _Step(name, False) not in came)
     return sum(weights[name] for name in chosen), chosen
 
@@ -130,19 +130,19 @@ class _Step(NamedTuple):
     gives: bool
 
 
-def _way(
+def _path(
     later: Mapping[str, Sequence[str]],
     gives: Mapping[str, int],
     takes: Mapping[str, int],
-    handed: Mapping[tuple[str, str], int],
+    passed: Mapping[tuple[str, str], int],
 ) -> tuple[dict[_Step, _Step | None], _Step | None]:
-    """A shortest path by which more GPUs can be handed on.
+    """A shortest path by which more GPUs can be passed on.
 
     Args:
         later: the stages after each one.
-        gives: what each can still hand on.
+        gives: what each can still pass on.
         takes: what each can still receive.
-        handed: what one has handed to another.
+        passed: what one has passed to another.
 
     Returns:
         Each step that was reached with the step before it, and the last step of the path; None if there is no path.
@@ -155,7 +155,7 @@ def _way(
         if step.gives:
             following = [_Step(other, False) for other in later[step.stage]]
         else:
-            following = [_Step(other, True) for other in later if handed.get((other, step.stage))]
+            following = [_Step(other, True) for other in later if passed.get((other, step.stage))]
         for one in following:
             if one not in came:
                 came[one] = step

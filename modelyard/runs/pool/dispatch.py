@@ -129,10 +129,10 @@ def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
     """Why a cluster has not admitted a Workload, in the words of the cluster's Kueue; empty if these are unknown."""
-    far = known.by_cluster.get(name)
-    if far is None or far.workloads is None:
+    cluster = known.by_cluster.get(name)
+    if cluster is None or cluster.workloads is None:
         return ""
-    copies = [body for body in far.workloads.reveal() if str(body["metadata"]["name"]) == work.name]
+    copies = [body for body in cluster.workloads.reveal() if str(body["metadata"]["name"]) == work.name]
     if not copies:
         return _NO_COPY
     (copy,) = Queues(known.objects._replace(workloads=tuple(copies[:1])), known.config).works

@@ -104,7 +104,9 @@ def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: da
     return PoolView(
         products=_products(uses, _queued(objects, queues, nodes)),
         nodes=uses,
-        takers=_takers(held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}, _far(queues, config)),
+        takers=_takers(
+            held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}, _on_worker_clusters(queues, config)
+        ),
         waiters=waiters,
         queued=sum(one.total for one in waiters),
         queues=tuple(use for use in map(queues.use, sorted(queues.bodies)) if use.quotas),
@@ -207,7 +209,7 @@ def _products(uses: Iterable[NodeUse], queued: Mapping[tuple[str, str], int]) ->
     )
 
 
-def _far(queues: Queues, config: Config) -> list[Taker]:
+def _on_worker_clusters(queues: Queues, config: Config) -> list[Taker]:
     """The owners of pods in worker clusters: Kueue reports where, and how many GPUs they have."""
     return [
         Taker(
@@ -227,7 +229,7 @@ def _far(queues: Queues, config: Config) -> list[Taker]:
     ]
 
 
-def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Taker]) -> tuple[Taker, ...]:
+def _takers(held: Iterable[_Held], products: Mapping[str, str], dispatched: Iterable[Taker]) -> tuple[Taker, ...]:
     """The owners of GPUs, each team's largest first."""
     groups: dict[tuple[Owner, str, str], list[_Held]] = {}
     for one in held:
@@ -247,7 +249,7 @@ def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Ta
     ]
     return tuple(
         sorted(
-            (*takers, *far),
+            (*takers, *dispatched),
             key=lambda one: (one.owner.team or "~", -one.gpus, _by_name(one.owner), one.product, one.resource),
         )
     )

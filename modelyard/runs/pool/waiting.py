@@ -38,13 +38,13 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
         )
     else:
         add_evicted(part, diagnosis, known)
-        elsewhere = is_for_other_clusters(run, part, known.config)
-        unreached = elsewhere and add_unreached(run, diagnosis, known)
-        if elsewhere and work.reserved:
+        dispatched = is_for_other_clusters(run, part, known.config)
+        unreached = dispatched and add_unreached(run, diagnosis, known)
+        if dispatched and work.reserved:
             add_asked(run, work, diagnosis, known)
         else:
             _in_queue(run, work, diagnosis, known, explained=unreached)
-        if not elsewhere:
+        if not dispatched:
             add_room(work, diagnosis, known)
 
 
@@ -82,10 +82,13 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
         diagnosis.cause("queue", f"position {position} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
     # Right after Kueue has taken quota away, this message says why, which is already reported.
-    said = str(condition(work.body, "Evicted").get("message") or "")
+    evicted = str(condition(work.body, "Evicted").get("message") or "")
     more = " more" if queues.adds(work) else ""
     diagnosis.cause(
-        "quota", f"the run asks for {_gpus(work)}{more}", *_quota_lines(work, known), words if words != said else None
+        "quota",
+        f"the run asks for {_gpus(work)}{more}",
+        *_quota_lines(work, known),
+        words if words != evicted else None,
     )
     _quota_helps(run, work, diagnosis, known)
 

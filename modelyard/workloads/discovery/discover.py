@@ -75,11 +75,11 @@ def discover(
     questions: list[Question] = []
     namespace = answers.get("namespace") or _namespace(found, questions)
     if not any(role in found.get(namespace, {}) for role in WORKER_ROLES):
-        return Discovery("", other_namespaces=_elsewhere(found, "", ROLES))
+        return Discovery("", other_namespaces=_in_other_namespaces(found, "", ROLES))
     chosen = _chosen(found[namespace], answers, questions)
     training = _training(chosen, answers, questions)
     if not training:
-        return Discovery("", other_namespaces=_elsewhere(found, "", ROLES))
+        return Discovery("", other_namespaces=_in_other_namespaces(found, "", ROLES))
     worker, celery = chosen[BACKENDS[training].worker], chosen.get("celery")
     gpu, gpu_nodes = _gpu(worker, nodes, pods, answers, questions)
     scalers = (one for one in bodies if one["kind"] in _SCALERS and one["metadata"].get("namespace") == namespace)
@@ -93,7 +93,7 @@ def discover(
         scaling=_scaling(worker, scalers),
         queue=_queue(celery[1], celery[0].container) if celery else "",
         questions=tuple(questions),
-        other_namespaces=_elsewhere(found, namespace, [role for role in ROLES if role not in chosen]),
+        other_namespaces=_in_other_namespaces(found, namespace, [role for role in ROLES if role not in chosen]),
     )
 
 
@@ -342,7 +342,7 @@ def _queue(seen: Seen, container: str) -> str:
     return ""
 
 
-def _elsewhere(found: _Found, namespace: str, lacking: Iterable[str]) -> tuple[str, ...]:
+def _in_other_namespaces(found: _Found, namespace: str, lacking: Iterable[str]) -> tuple[str, ...]:
     """Returns the certain candidates of other namespaces for roles that a namespace lacks."""
     return tuple(
         f"{candidates[0][0].place} in namespace {other} ({role})"

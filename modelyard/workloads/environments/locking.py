@@ -106,9 +106,9 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
         if done.returncode:
             # pip prints conflicting packages in its progress output, and the failure in its errors.
             why = _CONFLICT.search(done.stdout)
-            said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
-            said = hidden_text(_end_of(said, str(listed), environment.requirements))
-            summary = f"pip cannot resolve environment {environment.name}:\n{said}"
+            output = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
+            output = hidden_text(_end_of(output, str(listed), environment.requirements))
+            summary = f"pip cannot resolve environment {environment.name}:\n{output}"
             if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
                 raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)
             raise LockingError(summary, "correct its list")

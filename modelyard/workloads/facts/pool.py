@@ -188,8 +188,8 @@ def _gpus(resource: str, quotas: Iterable[Quota]) -> dict[str, Any]:
 
 def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | None = None) -> dict[str, Any]:
     # As text: Kueue's webhook turns numbers into text, so a plan would always show a change.
-    said = {"quota": quota, "borrow": borrow, "lend": lend}
-    return {"name": name, **{key: None if value is None else str(value) for key, value in said.items()}}
+    amounts = {"quota": quota, "borrow": borrow, "lend": lend}
+    return {"name": name, **{key: None if value is None else str(value) for key, value in amounts.items()}}
 
 
 POOL: Final[tuple[Fact[Config], ...]] = (

@@ -139,14 +139,14 @@ def _declared(stack: Stack) -> Iterator[Finding]:
                 )
 
 
-def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
+def _access(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
     """Checks how a remote cluster is reached: by a kubeconfig context, or by credentials."""
-    ways = {
+    accesses = {
         "context": cluster.context,
         "credentialsSecret": cluster.credentials_secret,
         "credentials": cluster.credentials,
     }
-    given = [key for key, value in ways.items() if value is not None]
+    given = [key for key, value in accesses.items() if value is not None]
     if len(given) == 1:
         return
     if given:
@@ -172,7 +172,7 @@ def _one_place(
             "REM003", Severity.ERROR, where, f"resource {name} has {what}", "give one of the two: cluster or provider"
         )
     if remote.cluster is not None:
-        yield from _way(stack, (*where, "cluster"), name, remote.cluster)
+        yield from _access(stack, (*where, "cluster"), name, remote.cluster)
     elif remote.provider is not None and remote.provider not in providers:
         yield stack.finding(
             "REM001",
@@ -233,11 +233,11 @@ def _reached(
 ) -> Iterator[Finding]:
     """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse."""
     buckets = {one.name: one for one in stack.config.buckets}
-    far = resource.name if remote.cluster is not None else remote.provider
+    target = resource.name if remote.cluster is not None else remote.provider
     # An undefined provider reaches nothing; another finding reports it.
     users = {PLATFORM: "the platform"}
-    if far is not None and (far in providers or remote.cluster is not None):
-        users[far] = far
+    if target is not None and (target in providers or remote.cluster is not None):
+        users[target] = target
     data = data_of(resource)
     places: list[tuple[Place, Path, str]] = []
     if data is not None:
@@ -257,8 +257,8 @@ def _reached(
             continue
         absent = [who for who in users if who not in bucket.reached_by]
         if absent:
-            shared = path[-1] == "shared" and far in absent
-            other = f"; if {far} cannot reach it, use data.transfer" if shared else ""
+            shared = path[-1] == "shared" and target in absent
+            other = f"; if {target} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(
                 "REM010",
                 Severity.ERROR,

@@ -81,11 +81,11 @@ def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> 
     """Checks settings of a cluster that its first resource sets for all of them."""
     remotes = ((one.name, one.remote.cluster) for one in stack.config.resources if one.remote is not None)
     name, first = next((name, known) for name, known in remotes if known is not None and known.place == cluster.place)
-    said = {
+    values = {
         "createNamespace": (cluster.create_namespace, first.create_namespace),
         "credentialsSecret": (cluster.credentials_secret, first.credentials_secret),
     }
-    for key, (own, theirs) in said.items():
+    for key, (own, theirs) in values.items():
         at = (*where, "remote", "cluster", key)
         if own != theirs and at in stack.positions:
             why = f"all resources of this cluster use the value of the first, {name}"

@@ -90,12 +90,12 @@ class Sized(NamedTuple):
     @property
     def below(self) -> Mapping[str, Fraction]:
         """Estimates, by key, that exceed the stack file's settings."""
-        said = {key: Fraction(getattr(self.size, key)) for key in KEYS if getattr(self.resource, key) is not None}
+        requested = {key: Fraction(getattr(self.size, key)) for key in KEYS if getattr(self.resource, key) is not None}
         needed = self.needed
         return {
             key: needed[key]
             for key in KEYS
-            if key in said and key in needed and said[key] < needed[key] and (key != "workers" or self._few)
+            if key in requested and key in needed and requested[key] < needed[key] and (key != "workers" or self._few)
         }
 
     @property

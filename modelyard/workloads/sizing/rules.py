@@ -409,13 +409,13 @@ def read(job: Job) -> tuple[str, ...]:
 
 def unread(job: Job) -> tuple[str, ...]:
     """Returns the keys of sizes that a job sets but that do not size it."""
-    said = [key for key in SIZES if _said(job, key)]
-    said += [f"model.{key}" for key in MODEL if _said(job.model, key)]
+    names = [key for key in SIZES if _is_set(job, key)]
+    names += [f"model.{key}" for key in MODEL if _is_set(job.model, key)]
     known = read(job)
-    return tuple(key for key in said if key not in known)
+    return tuple(key for key in names if key not in known)
 
 
-def _said(one: Job | Model, key: str) -> bool:
+def _is_set(one: Job | Model, key: str) -> bool:
     """Whether the value differs from the value for unset."""
     field = field_of(key)
     return bool(getattr(one, field) != one._field_defaults[field])

@@ -13,7 +13,7 @@ from modelyard.kube.merge.managed import entries, with_entries
 from modelyard.kube.state import ObjectKey, essence
 from modelyard.names import LEDGER_NOTE
 from modelyard.plan import FIELD_MANAGER
-from modelyard.plan.undo.leaving import Leaving, let_go_of
+from modelyard.plan.undo.dropped import Dropped, planned_drop
 from modelyard.plan.undo.ledger import Ledger, filled, known_ledger, ledger_of, read_ledger, write_ledger
 from modelyard.plan.undo.request import put_back, reversible_request
 from modelyard.plan.undo.restore import at, finished, undo, with_earlier_owners
@@ -165,7 +165,7 @@ def test_an_undo_that_the_api_server_would_reject_is_a_finding(before: Object) -
     back = undo(after, known_ledger(after))
     assert back is not None
     key = ObjectKey("ray.io/v1", "RayCluster", "ml-platform", "trainer")
-    target, (wrong, note) = let_go_of(Leaving(key, after, SCHEMA, back, "", in_earlier_namespace=False), None)
+    target, (wrong, note) = planned_drop(Dropped(key, after, SCHEMA, back, "", in_earlier_namespace=False), None)
     assert (wrong.code, wrong.blocks, note.code) == ("OWN009", True, "OWN006")
     assert str(PARAMS) in wrong.detail
     assert (target.after.reveal(), target.changes) == (after, ())

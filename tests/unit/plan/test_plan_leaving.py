@@ -196,8 +196,8 @@ def test_objects_of_an_earlier_namespace_have_distinct_names(dev: Any) -> None:
     plan = moved_away(dev).plan()
     names = [one.name for one in plan.targets]
     assert len(set(names)) == len(names) == 10
-    assert {one.name for one in plan.targets if one.leaves} == {
-        f"ml-platform/{one.key.name}" for one in plan.targets if not one.leaves
+    assert {one.name for one in plan.targets if one.dropped} == {
+        f"ml-platform/{one.key.name}" for one in plan.targets if not one.dropped
     }
     assert sorted(step.target for step in plan.steps if step.phase != "drain") == sorted(names)
     sources = {drain.targets: drain.source for drain in plan.drains if drain.backend == "ray"}
@@ -267,7 +267,7 @@ def test_a_restored_object_is_not_a_target(dev: Any) -> None:
 def test_a_patch_of_an_unknown_version_is_not_a_dropped_patch(dev: Any) -> None:
     plan = dev.applied().asking(patches=(PatchChoice("ray-head", version="v9"),)).plan()
     assert plan.blocked
-    assert not [one for one in plan.targets if one.leaves]
+    assert not [one for one in plan.targets if one.dropped]
 
 
 def managed(dev: Any) -> Any:
@@ -385,7 +385,7 @@ def test_a_target_with_a_broken_patch_is_not_a_dropped_target(dev: Any, tmp_path
     broken = site.patched(tmp_path / "wrong", "{paused: [}").library
     plan = applied._replace(library=broken).plan()
     assert plan.blocked
-    assert [one.name for one in plan.targets if one.leaves] == []
+    assert [one.name for one in plan.targets if one.dropped] == []
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])

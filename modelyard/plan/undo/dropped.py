@@ -21,7 +21,7 @@ from modelyard.names import STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.prediction import differences, predict, refused, undeletable
 from modelyard.plan.secrets import hidden_change
-from modelyard.plan.undo.findings import let_go, stranger, two_states
+from modelyard.plan.undo.findings import dropped_object, stranger, two_states
 from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.lists import by_item, list_around
 from modelyard.plan.undo.request import gets_back
@@ -32,7 +32,7 @@ from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES
 
 
-class Leaving(NamedTuple):
+class Dropped(NamedTuple):
     """One object that the stack no longer asks for."""
 
     key: ObjectKey
@@ -62,7 +62,7 @@ class Leaving(NamedTuple):
         return self.request if self.undo is not None else Deletion(self.key, self.live["metadata"].get("uid", ""))
 
 
-def leaving(
+def dropped_objects(
     wanted: Set[ObjectKey],
     state: ClusterState,
     schemas: merge.MergeSchema,
@@ -70,7 +70,7 @@ def leaving(
     workloads: Mapping[str, tuple[Workload, ...]],
     namespace: str,
     stack: str,
-) -> Iterator[Leaving]:
+) -> Iterator[Dropped]:
     """The objects that the stack no longer asks for: those other than ``wanted``.
 
     ``stack`` is the stack's full name, and ``namespace`` its namespace. The patches in ``library`` show an object's
@@ -87,7 +87,7 @@ def leaving(
         if held.managed or back is not None:
             there = workloads if key.namespace == namespace else {}
             role = held.role or _role(key, live, library, there)
-            yield Leaving(
+            yield Dropped(
                 key=key,
                 live=live,
                 schema=schemas.of(key.api_version, key.kind),
@@ -146,40 +146,40 @@ def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) 
         yield two_states(stack, names)
 
 
-def let_go_of(leaving: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
-    """The plan of an object to restore or delete, with findings; ``answer`` is the answer to ``Leaving.question``."""
+def planned_drop(dropped: Dropped, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
+    """The plan of an object to restore or delete, with findings; ``answer`` is the answer to ``Dropped.question``."""
     findings: tuple[Finding, ...] = ()
     after: dict[str, Any] = {}
     changes: tuple[FieldChange, ...] = ()
-    if leaving.undo is not None:
-        after, findings = _restored(leaving, leaving.undo, answer)
-        changes = tuple(_changes(leaving, leaving.undo, after))
+    if dropped.undo is not None:
+        after, findings = _restored(dropped, dropped.undo, answer)
+        changes = tuple(_changes(dropped, dropped.undo, after))
     elif answer is not None and answer.refusal is not None:
-        findings = (undeletable(leaving.local_name, answer.refusal),)
-    place = _place(leaving, after)
-    before_replicas = replicas_of(leaving.live, place)
+        findings = (undeletable(dropped.local_name, answer.refusal),)
+    place = _place(dropped, after)
+    before_replicas = replicas_of(dropped.live, place)
     after_replicas = replicas_of(after, place) if after or before_replicas is None else 0
     target = TargetPlan(
-        key=leaving.key,
-        action="delete" if leaving.undo is None else "restore",
-        phase=_phase(leaving, before_replicas or 0, after_replicas or 0),
+        key=dropped.key,
+        action="delete" if dropped.undo is None else "restore",
+        phase=_phase(dropped, before_replicas or 0, after_replicas or 0),
         patches=(),
-        applied=Confidential(leaving.request),
-        before=Confidential(leaving.live),
+        applied=Confidential(dropped.request),
+        before=Confidential(dropped.live),
         after=Confidential(after),
         changes=changes,
-        replaces_pods=replaced_pods(leaving.live, after, (change.path for change in changes)),
+        replaces_pods=replaced_pods(dropped.live, after, (change.path for change in changes)),
         replicas=(before_replicas, after_replicas),
-        gpus=(gpus_of(leaving.live), gpus_of(after)),
-        managed=leaving.undo is None,
-        role=leaving.role,
-        in_earlier_namespace=leaving.in_earlier_namespace,
+        gpus=(gpus_of(dropped.live), gpus_of(after)),
+        managed=dropped.undo is None,
+        role=dropped.role,
+        in_earlier_namespace=dropped.in_earlier_namespace,
         place=place,
     )
-    return target, (*findings, let_go(leaving.local_name, leaving.live, leaving.undo))
+    return target, (*findings, dropped_object(dropped.local_name, dropped.live, dropped.undo))
 
 
-def _restored(one: Leaving, back: Undo, answer: Answer | None) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+def _restored(one: Dropped, back: Undo, answer: Answer | None) -> tuple[dict[str, Any], tuple[Finding, ...]]:
     """The object after its undo, with findings; if the undo would be rejected, the object as it is."""
     try:
         offline = merge.server_side(one.live, one.request, FIELD_MANAGER, one.schema, force=True)
@@ -190,7 +190,7 @@ def _restored(one: Leaving, back: Undo, answer: Answer | None) -> tuple[dict[str
     return finished(foreseen.after, back.ledger), findings
 
 
-def _place(one: Leaving, after: Mapping[str, Any]) -> Path:
+def _place(one: Dropped, after: Mapping[str, Any]) -> Path:
     """Where the object has the pods of its workload; of several worker groups, the first that an apply scales."""
     places = pod_places(one.live)
     if one.role not in WORKER_ROLES or len(places) == 1:
@@ -200,7 +200,7 @@ def _place(one: Leaving, after: Mapping[str, Any]) -> Path:
     return next(scaled, groups[0])
 
 
-def _phase(one: Leaving, before: int, after: int) -> Phase:
+def _phase(one: Dropped, before: int, after: int) -> Phase:
     """The phase of an object to restore or delete: a delete waits for the replacement, if the GPUs allow it."""
     if one.undo is None:
         return "down"
@@ -211,7 +211,7 @@ def _phase(one: Leaving, before: int, after: int) -> Phase:
     return "down" if after < before else "up"
 
 
-def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldChange]:
+def _changes(one: Dropped, back: Undo, after: dict[str, Any]) -> Iterable[FieldChange]:
     gets = gets_back(back.ledger)
     for change in differences(one.live, after, by_item(one.schema, back.ledger)):
         was, now = hidden_change(one.key, change.path, change.before, change.after, (one.live, after))
