@@ -175,17 +175,17 @@ def _cached(work: Path) -> dict[str, str]:
     return {**kept, "MODELYARD_CACHE_DIR": str(work / "cache")}
 
 
-def arguments(about: str | None, *, runs: int) -> argparse.ArgumentParser:
+def arguments(about: str | None, *, runs: int, of: str = "each") -> argparse.ArgumentParser:
     """The parser of a measurement with these counted runs by default."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=runs, help=f"counted runs of each (default {runs})")
+    parser.add_argument("--runs", type=int, default=runs, help=f"counted runs of {of} (default {runs})")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = arguments(__doc__, runs=15)
+    parser = arguments(__doc__, runs=15, of="one stack")
     parser.add_argument("--kubectl", nargs="+", default=["kubectl"], help="the command that runs kubectl")
     parser.add_argument("--stacks", type=int, default=1000, help="stacks of the large project (default 1000)")
     args = parser.parse_args()
