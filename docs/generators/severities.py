@@ -6,7 +6,7 @@ the called function.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ class Module(NamedTuple):
     constants: dict[str, str]
     """Codes by constant name."""
     functions: dict[str, ast.FunctionDef]
+    methods: dict[str, ast.FunctionDef]
 
 
 def severities(root: Path = ROOT / "modelyard") -> dict[str, tuple[str, ...]]:
@@ -37,7 +38,9 @@ def severities(root: Path = ROOT / "modelyard") -> dict[str, tuple[str, ...]]:
         for node in ast.walk(module.tree):
             for argument in _parts(node):
                 for code in _codes(argument, module.constants, named):
-                    found = set(_severities(node)) or set(_of_callee(node, {**functions, **module.functions}))
+                    found = set(_severities(node)) or set(
+                        _of_callee(node, {**functions, **module.functions}, module.methods)
+                    )
                     gathered.setdefault(code, set()).update(found)
     return {code: tuple(one for one in ORDER if one in found) for code, found in sorted(gathered.items())}
 
@@ -51,7 +54,12 @@ def _module(path: Path) -> Module:
         for target in node.targets
         if isinstance(target, ast.Name) and isinstance(node.value.value, str) and _CODE.fullmatch(node.value.value)
     }
-    return Module(tree, constants, {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)})
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return Module(tree, constants, _functions(tree.body), _functions(part for node in classes for part in node.body))
+
+
+def _functions(body: Iterable[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
 
 
 def _codes(node: ast.AST, own: dict[str, str], named: dict[str, dict[str, str]]) -> Iterator[str]:
@@ -98,9 +106,17 @@ def _severities(node: ast.AST) -> Iterator[str]:
         yield "warning" if harmless else "error"
 
 
-def _of_callee(node: ast.AST, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
-    """The severities in the called function, from the calls in its own body."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
-        for inner in ast.walk(functions[node.func.id]):
-            if isinstance(inner, ast.Call):
-                yield from _severities(inner)
+def _of_callee(
+    node: ast.AST, functions: dict[str, ast.FunctionDef], methods: dict[str, ast.FunctionDef]
+) -> Iterator[str]:
+    """The severities in the called function or method of the same file, from the calls in its own body."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in functions:
+            called = functions[name]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if name in methods:
+            called = methods[name]
+        case _:
+            return
+    for inner in ast.walk(called):
+        if isinstance(inner, ast.Call):
+            yield from _severities(inner)

@@ -153,7 +153,7 @@ def _report(stack: "Stack", destroyed: _Destroyed) -> bool:
     with ended_by(Exit.UNREACHABLE, ClusterError):
         lost = report_runs(stack, destroyed.contexts)
         report_scaled(destroyed.plan)
-    report_old_pods(destroyed.plan)
+    report_kept_pods(destroyed.plan)
     return lost
 
 
@@ -231,17 +231,12 @@ def report_scaled(plan: "Plan") -> None:
     """
     from modelyard.cluster.connection import connect
     from modelyard.cluster.live import objects_of
-    from modelyard.kube.state import ObjectKey, annotations_of
+    from modelyard.kube.state import annotations_of
+    from modelyard.plan.destroy import unscaled
     from modelyard.plan.ownership import MODE_ANNOTATION
     from modelyard.stack.words import plural
 
-    scalers = [target for target in plan.targets if target.key.kind == "ScaledObject"]
-    keys = [
-        ObjectKey(
-            "apps/v1", "Deployment", one.key.namespace, (one.before.reveal() or {})["spec"]["scaleTargetRef"]["name"]
-        )
-        for one in scalers
-    ]
+    keys = list(unscaled(plan))
     stay = [
         f"{key.name} with {plural(body['spec']['replicas'], 'pod')}"
         for key, body in (objects_of(connect(plan.context), keys) if keys else {}).items()
@@ -253,23 +248,16 @@ def report_scaled(plan: "Plan") -> None:
         )
 
 
-def report_old_pods(plan: "Plan") -> None:
+def report_kept_pods(plan: "Plan") -> None:
     """Reports the pods that keep their patched template, and how to replace them."""
-    from modelyard.kube.kinds import WORKLOAD_KINDS
-    from modelyard.kube.scheduling.pods import changed_templates, is_rolled
+    from modelyard.plan.destroy import kept_pods
     from modelyard.plan.target import deletion
 
-    for target in plan.targets:
-        before, after = target.before.reveal(), target.after.reveal()
-        if target.action != "restore" or target.key.kind not in WORKLOAD_KINDS or is_rolled(after):
-            continue
-        places = changed_templates(before, after, [change.path for change in target.changes], running=True)
-        if not places:
-            continue
-        how = f": {deletion(target.key, places)}" if target.key.kind == "RayCluster" else ""
+    for key, places in kept_pods(plan):
+        how = f": {deletion(key, places)}" if key.kind == "RayCluster" else ""
         note(
-            f"Running pods of {target.key.kind} {target.key.name} keep the patched template. After the destroy, delete "
-            f"them when no job runs in them{how}"
+            f"Running pods of {key.kind} {key.name} keep the patched template. After the destroy, delete them when no "
+            f"job runs in them{how}"
         )
 
 

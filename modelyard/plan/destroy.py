@@ -1,11 +1,14 @@
 """The plan of a destroy: every object of a stack is restored or deleted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from modelyard.catalog import Library
 from modelyard.findings import loud, ordered
 from modelyard.kube import merge
-from modelyard.kube.state import ClusterState
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.merge import Path
+from modelyard.kube.scheduling.pods import changed_templates, is_rolled
+from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, on_cluster
 from modelyard.plan.reach import kind_rank
 from modelyard.plan.undo.dropped import dropped_objects, planned_drop
@@ -59,3 +62,21 @@ def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Pla
         inputs={},
         remote=part.name,
     )
+
+
+def unscaled(plan: Plan) -> Iterator[ObjectKey]:
+    """The Deployments that KEDA no longer scales after a destroy in the home cluster."""
+    for target in plan.targets:
+        if target.key.kind == "ScaledObject" and (body := target.before.reveal()) is not None:
+            name = body["spec"]["scaleTargetRef"]["name"]
+            yield ObjectKey("apps/v1", "Deployment", target.key.namespace, name)
+
+
+def kept_pods(plan: Plan) -> Iterator[tuple[ObjectKey, tuple[Path, ...]]]:
+    """The workloads whose running pods keep the patched template after a destroy, each with these templates."""
+    for target in plan.targets:
+        before, after = target.before.reveal(), target.after.reveal()
+        if target.action == "restore" and target.key.kind in WORKLOAD_KINDS and not is_rolled(after):
+            changed = (change.path for change in target.changes)
+            if places := changed_templates(before, after, changed, running=True):
+                yield target.key, tuple(places)

@@ -144,14 +144,25 @@ def test_a_signal_leaves_no_credentials_in_a_file(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_ctrl_c_at_the_question(project: Any, cli: Any, golden: Any, tmp_path: Path) -> None:
+ASKING = """
+import sys
+from types import SimpleNamespace
+from modelyard.cli import app, destroy
+destroy._look = lambda *_: SimpleNamespace(plan=None, contexts={}, total=0)
+destroy._text, destroy._report = lambda *_: [], lambda *_: False
+sys.exit(app.main(["destroy", "dev"]))
+"""
+"""A destroy that has looked at its cluster."""
+
+
+def test_ctrl_c_at_the_question(project: Any, golden: Any, tmp_path: Path) -> None:
     engine = tmp_path / "bin" / "pulumi"
     engine.parent.mkdir()
     engine.write_text("#!/bin/sh\nexit 1\n")
     engine.chmod(0o755)
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
-        [*cli.PROGRAM, "destroy", "dev"],
+        [sys.executable, "-c", ASKING],
         cwd=project.root,
         env={**os.environ, "PATH": f"{engine.parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"},
         stdin=theirs,

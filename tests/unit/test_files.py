@@ -147,7 +147,6 @@ DOORS = {
     "modelyard/stack/yaml/layout.py": "needs marks; the text has passed the door",
     "modelyard/cluster/kubeconfig.py": "the user's own kubeconfig, which has YAML that the door refuses",
     "modelyard/cluster/remote_credentials.py": "a kubeconfig from a Secret",
-    "modelyard/stack/yaml/formatting.py": "modelyard's own schema",
     "modelyard/stack/explain.py": "modelyard's own schemas",
     "modelyard/stack/schema.py": "modelyard's own schema",
     "modelyard/policy/shapes.py": "schemas that modelyard writes",
