@@ -357,6 +357,6 @@ def message(answer: httpx2.Response) -> str:
     return str(found.get("message", "")) if found.get("kind") == "Status" else ""
 
 
-def words_of(answer: httpx2.Response) -> str:
+def error_words(answer: httpx2.Response) -> str:
     """The message of an error, or its number if it has none."""
     return str(status(answer).get("message") or f"the API server answered {answer.status_code}")

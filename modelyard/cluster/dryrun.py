@@ -14,7 +14,7 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Deletion, Question, Refusal, Why
-from modelyard.cluster.connection import ask_server, status, transport, words_of
+from modelyard.cluster.connection import ask_server, error_words, status, transport
 from modelyard.cluster.live import path_of, unknown_kind
 from modelyard.cluster.requests import busy, patiently
 from modelyard.cluster.writing import delete_options
@@ -136,7 +136,7 @@ def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | 
 
 def refusal(answer: httpx2.Response) -> Refusal:
     """Why a change is rejected, in the API server's words."""
-    message = words_of(answer)
+    message = error_words(answer)
     return Refusal(_why(answer.status_code, message), message)
 
 

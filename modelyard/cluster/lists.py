@@ -19,6 +19,8 @@ PAGE: Final = 500
 _KUEUE: Final = f"/apis/{KUEUE}"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that have not ended: they hold or wait for what they request."""
+_QUOTAS: Final = ("clusterqueues", "resourceflavors", "cohorts")
+"""Kueue's lists of what there is to use."""
 _QUEUED: Final = ("workloads", "localqueues")
 """Kueue's lists that determine the order of its queues."""
 _Listed = list[dict[str, Any]] | Literal["unread"] | None
@@ -36,13 +38,13 @@ def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
-    whole = ("clusterqueues", "resourceflavors", "cohorts", *(("multikueueclusters",) if dispatched else ()))
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+    whole = (*_QUOTAS, *(("multikueueclusters",) if dispatched else ()))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         asked = {
-            "nodes": pool.submit(_allowed, client, "/api/v1/nodes"),
-            "pods": pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING}),
-            **{name: pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in whole},
-            **{name: pool.submit(_in_parts, client, name, namespaces) for name in _QUEUED},
+            "nodes": threads.submit(_allowed, client, "/api/v1/nodes"),
+            "pods": threads.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING}),
+            **{name: threads.submit(_allowed, client, f"{_KUEUE}/{name}") for name in whole},
+            **{name: threads.submit(_in_parts, client, name, namespaces) for name in _QUEUED},
         }
         return _pool({name: one.result() for name, one in asked.items()})
 
@@ -58,7 +60,7 @@ def _pool(found: Mapping[str, _Listed]) -> PoolObjects:
         local_queues=have["localqueues"],
         flavors=have.get("resourceflavors", ()),
         cohorts=have.get("cohorts", ()),
-        kueue=any(found.get(name) is not None for name in ("clusterqueues", "resourceflavors", "cohorts", *_QUEUED)),
+        kueue=any(found.get(name) is not None for name in (*_QUOTAS, *_QUEUED)),
         unread=tuple(name for name, one in found.items() if one == "unread"),
         worker_clusters=have.get("multikueueclusters", ()),
     )

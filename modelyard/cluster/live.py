@@ -301,12 +301,11 @@ def _got(client: Client, path: str) -> dict[str, Any]:
     return dict(parse_json(answer.content))
 
 
-# The objects that say what autoscalers scale, and the few fields of them that are kept.
 AUTOSCALERS: Final = (
     ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
     (KEDA, SCALED_OBJECT, "scaledobjects"),
 )
-"""API version, kind and plural name."""
+"""The objects that say what autoscalers scale: API version, kind and plural name."""
 
 
 def reference(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:

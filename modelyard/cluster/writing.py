@@ -12,7 +12,7 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Deletion
-from modelyard.cluster.connection import ask_server, transport, words_of
+from modelyard.cluster.connection import ask_server, error_words, transport
 from modelyard.cluster.live import path_of
 from modelyard.cluster.requests import BUSY
 from modelyard.files import parse_json
@@ -122,9 +122,9 @@ def _sent(
     if answer.status_code == 404:
         return None
     if answer.status_code in (409, *BUSY):
-        raise OvertakenError(words_of(answer))
+        raise OvertakenError(error_words(answer))
     if answer.status_code == 401:
         ask_server(answer.raise_for_status, key.name)
     if not answer.is_success:
-        raise RefusedError(words_of(answer))
+        raise RefusedError(error_words(answer))
     return {**parse_json(answer.content), "apiVersion": key.api_version, "kind": key.kind}

@@ -388,6 +388,7 @@ def hidden_leaves(value: Any, shown: Any, path: Path = ()) -> Iterator[tuple[Pat
     """Yields the texts, numbers and so on of a value with their paths and what ``hidden`` shows of them.
 
     Leaves out mappings and lists of which it shows everything. If it hides one whole, it hides each value in it.
+    Values of which it shows everything are among the results: a value may itself be the text ``(hidden)``.
     """
     if isinstance(value, Confidential):
         value = value.reveal()

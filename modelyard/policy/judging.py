@@ -31,7 +31,7 @@ _BROKEN = "correct the rule; it must accept objects of any shape"
 _LONGEST = 1000
 _ONE_AT_A_TIME = RLock()
 """Python's streams belong to the whole process, and the policy pack serves the engine from several threads."""
-_warned = False
+_printed = False
 
 
 def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
@@ -187,7 +187,7 @@ def _broken(code: str, error: Finding, targets: Sequence[str]) -> Finding:
 
 def printed() -> bool:
     """Whether rules have printed anything in this process."""
-    return _warned
+    return _printed
 
 
 @contextmanager
@@ -222,6 +222,6 @@ class _Lines(TextIOBase):
             self._rest = ""
 
     def _say(self, line: str) -> None:
-        global _warned
-        _warned = True
+        global _printed
+        _printed = True
         self._stream.write(f"{MARK}{_COMMAND.sub('# #', plain(line, _LONGEST))}\n")

@@ -364,10 +364,10 @@ def subject(resource: Resource, context: Context, sent: Mapping[str, Any] | None
     facts = context.remotes.get(resource.cluster, {}) if resource.cluster else context.facts
     whole = resource.complete and (resource.is_live or not resource.patches)
     made = subject_of(body, facts=facts, sent=sent, whole=whole, name=resource.name, cluster=resource.cluster)
-    for workload in () if resource.cluster else context.workloads.get(made.name, ())[:1]:
-        if made.kind == workload.kind and made.namespace == context.namespace:
-            return made._replace(role=workload.role)
-    return made
+    if resource.cluster or made.namespace != context.namespace:
+        return made
+    workload = next(iter(context.workloads.get(made.name, ())), None)
+    return made._replace(role=workload.role) if workload is not None and workload.kind == made.kind else made
 
 
 def text(finding: Finding, coded: bool) -> str:

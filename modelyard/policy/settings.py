@@ -111,9 +111,11 @@ def can_run(setting: Setting) -> bool:
 
 def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator[tuple[Finding, Path]]:
     if code in rules:
+        if not choice.params:
+            return
         try:
             schema = json.dumps({"type": "object", "additionalProperties": False, "properties": rules[code].params})
-            found = misfits(dict(choice.params), schema, f"{code}.params") if choice.params else []
+            found = misfits(dict(choice.params), schema, f"{code}.params")
         except (ValueError, TypeError) as error:
             summary = f"params of {code} are not a JSON Schema: {plain(str(error), 200)}"
             yield _error("POL003", summary, f"correct the rule in {rules[code].file}"), (code, "params")

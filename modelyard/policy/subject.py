@@ -9,7 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.workloads import Facts
 
 _NOTHING: Mapping[str, Any] = {}
-_ONE_TEMPLATE = {
+_TEMPLATES = {
     **dict.fromkeys(
         ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job"), "spec.template"
     ),
@@ -150,8 +150,8 @@ def _below(body: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _templates(kind: str, body: Mapping[str, Any]) -> Iterator[Template]:
-    if kind in _ONE_TEMPLATE:
-        yield from _template(_ONE_TEMPLATE[kind], _below(body, _ONE_TEMPLATE[kind]))
+    if kind in _TEMPLATES:
+        yield from _template(_TEMPLATES[kind], _below(body, _TEMPLATES[kind]))
     elif kind == "Pod":
         yield from _template("", body)
     elif kind in _RAY:

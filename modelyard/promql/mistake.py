@@ -86,22 +86,20 @@ def _place(text: str, words: tuple[Token, ...], refusal: str) -> Span:
         return (0, len(text))
     if refusal == _NO_REASON:
         return _last_word(text, words)
-    return (
-        _span_of(text, words, refusal)
-        if _LEXICAL.match(refusal)
-        else _narrowed(text, _part(text, words, refusal), refusal)
-    )
+    if _LEXICAL.match(refusal):
+        return _span_of(text, words, refusal)
+    return _narrowed(text, _part(text, words, refusal), refusal)
 
 
 def _part(text: str, words: tuple[Token, ...], refusal: str) -> Span:
-    """Returns the part about which the parser says ``said``: the earliest end, and then the latest start."""
+    """Returns the part about which the parser gives this refusal: the earliest end, and then the latest start."""
     end = next((word.end for word in words if _refusal(text[: word.end]) == refusal), len(text))
     starts = (word.start for word in reversed(words) if word.end <= end)
     return (next((start for start in starts if _refusal(text[start:end]) == refusal), 0), end)
 
 
 def _span_of(text: str, words: tuple[Token, ...], refusal: str) -> Span:
-    """Returns the word after which the parser says ``said``; or the word before, if the message quotes that."""
+    """Returns the word after which the parser gives this refusal, or the word before, if the message quotes that."""
     for index, word in enumerate(words):
         if _refusal(text[: word.end]) == refusal:
             quoted = re.search(r"'([^']+)'", refusal)

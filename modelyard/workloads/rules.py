@@ -32,7 +32,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
         if backend.worker in without:
             continue
         own = [*backend.rules(stack), *_autoscaled(stack, backend), *backend.pod_rules(stack, backend.pods(config))]
-        findings += _judged(config, backend, own)
+        findings += _of_backend(config, backend, own)
         if backend.head is None or backend.head.role in without:
             continue
         if backend.name == config.training or backend.available(config):
@@ -55,7 +55,7 @@ def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, .
         return tuple(backend.head.rules(stack, sizes_of(backend.head.pods(config), applied)))
     idle = backend.name != config.training
     pods = sizes_of(backend.pods(config), applied, per_gpu=True, idle=idle)
-    return tuple(_judged(config, backend, backend.pod_rules(stack, pods)))
+    return tuple(_of_backend(config, backend, backend.pod_rules(stack, pods)))
 
 
 def check_container(stack: Stack, role: str, container: Mapping[str, Any]) -> tuple[Finding, ...]:
@@ -63,7 +63,7 @@ def check_container(stack: Stack, role: str, container: Mapping[str, Any]) -> tu
     backend = backend_of(role)
     if backend is None or backend.worker != role:
         return ()
-    return tuple(_judged(stack.config, backend, backend.container_rules(stack, container)))
+    return tuple(_of_backend(stack.config, backend, backend.container_rules(stack, container)))
 
 
 def _service(config: Config) -> PodSizes:
@@ -93,8 +93,8 @@ def _autoscaled(stack: Stack, backend: Backend) -> Iterator[Finding]:
         )
 
 
-def _judged(config: Config, backend: Backend, findings: list[Finding]) -> list[Finding]:
-    """Returns a backend's findings; of an idle one only the errors, as advice that says when they will count."""
+def _of_backend(config: Config, backend: Backend, findings: list[Finding]) -> list[Finding]:
+    """Returns a backend's findings; of an idle one only the errors, as notes that say when they will count."""
     if backend.name == config.training:
         return findings
     return [

@@ -89,7 +89,7 @@ def takes_any_place(config: Config, team: Team, gpus: int, product_names: Collec
     """Whether pods must declare that any place of a topology is fine.
 
     A flavor with a topology takes only pods that ask for a place, unless every flavor of the queue has a topology. The
-    pods wait in the team's queue; the other arguments are as for :func:`gpu_flavors`.
+    pods, with ``gpus`` GPUs each, wait in the team's queue; the other arguments are as for :func:`gpu_flavors`.
     """
     found = gpu_flavors(config, team, product_names, resource) if gpus else ()
     return bool(found) and all(flavor.topology for flavor in found)

@@ -256,7 +256,7 @@ def stack_facts(stack: Stack, workloads: tuple[Workload, ...], everything: "Sequ
     """Returns all facts of a stack, as plain JSON-like values.
 
     Args:
-        stack: the stack, of whose file only the config counts.
+        stack: the stack; its config, name and context count.
         workloads: the platform's workloads.
         everything: the resources, as ``sized_resources`` returns them, if you have them already.
     """

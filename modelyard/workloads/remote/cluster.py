@@ -11,7 +11,15 @@ from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Cluster, RemoteQuota
 from modelyard.workloads.environments.rules import has_image
 from modelyard.workloads.facts.remote import cluster_of
-from modelyard.workloads.remote.places import bucket_files, data_of, data_part, model_part, remote_jobs, writes
+from modelyard.workloads.remote.places import (
+    bucket_files,
+    data_of,
+    data_part,
+    model_part,
+    remote_jobs,
+    transfers,
+    writes,
+)
 from modelyard.workloads.remote.script import job_script
 from modelyard.workloads.sizing import Sized
 
@@ -86,10 +94,11 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
 
 def cluster_files(config: Config, resource: Resource) -> dict[str, str]:
     """Returns the files for a remote cluster's jobs, by relative name: rights of its two Secrets, export, import."""
-    dataset, data, made = data_of(resource), data_part(config, resource), dict[str, str]()
+    made: dict[str, str] = {}
+    data = data_part(config, resource)
     for job in remote_jobs(config, resource):
         own = model_part(config, resource, job) if writes(resource) else None
-        files = bucket_files(data, dataset is not None and dataset.way == "transfer", own)
+        files = bucket_files(data, transfers(resource), own)
         made |= {f"{job.name}/{name}": text for name, text in files.items()}
     return made
 

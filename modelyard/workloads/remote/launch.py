@@ -7,7 +7,15 @@ from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.remote.aws_launch import aws_files, aws_job
 from modelyard.workloads.remote.offers import Own, offers
-from modelyard.workloads.remote.places import bucket_files, data_of, data_part, model_part, remote_jobs, writes
+from modelyard.workloads.remote.places import (
+    bucket_files,
+    data_of,
+    data_part,
+    model_part,
+    remote_jobs,
+    transfers,
+    writes,
+)
 from modelyard.workloads.remote.script import job_script, secrets_of
 from modelyard.workloads.remote.values import Launch, machine_name
 
@@ -19,8 +27,8 @@ def launches(stack: Stack, resource: Resource, own: Own | None = None) -> Iterat
     found = offers(config, resource, own)
     if remote is None or provider is None or not found or remote.image is None or remote.time_limit is None:
         return
-    dataset, data = data_of(resource), data_part(config, resource)
-    if (dataset is not None and data is None) or not remote.command:
+    data = data_part(config, resource)
+    if (data is None and data_of(resource) is not None) or not remote.command:
         return
     serves = resource.type == "llm-serving"
     for job in remote_jobs(config, resource):
@@ -38,7 +46,7 @@ def launches(stack: Stack, resource: Resource, own: Own | None = None) -> Iterat
             time_limit=remote.time_limit,
             serves=serves,
             data=data,
-            transfer=dataset is not None and dataset.way == "transfer",
+            transfer=transfers(resource),
             model=model,
             script=job_script(remote.command, remote.time_limit, data, model, serves),
             secrets=secrets_of(data, model),

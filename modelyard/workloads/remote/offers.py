@@ -83,7 +83,10 @@ def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[
 
 
 def near_regions(cloud: str, prefix: str, machine: Instance | None = None) -> tuple[str, ...]:
-    """Returns regions that you may have meant by a prefix, of those that may offer the machine."""
+    """Returns regions that you may have meant by a prefix: those that begin most like it.
+
+    Of the cloud's regions, or with ``machine`` of those that may offer it.
+    """
     names = region_names(cloud) if machine is None else tuple(one.region for one in offered(machine))
     shared = {name: _shared(name, prefix) for name in names}
     most = max(shared.values(), default=0)

@@ -38,10 +38,18 @@ class Use(NamedTuple):
 
 def data_of(resource: Resource) -> Dataset | None:
     """Returns how the resource's jobs get their data, None if it is not set."""
-    shared, transfer = resource.remote.data if resource.remote is not None else (None, None)
-    if shared is not None:
-        return Dataset("shared", shared)
-    return Dataset("transfer", transfer) if transfer is not None else None
+    if resource.remote is None:
+        return None
+    data = resource.remote.data
+    if data.shared is not None:
+        return Dataset("shared", data.shared)
+    return Dataset("transfer", data.transfer) if data.transfer is not None else None
+
+
+def transfers(resource: Resource) -> bool:
+    """Whether the platform copies the data to the job's bucket, instead of sharing its own."""
+    data = data_of(resource)
+    return data is not None and data.way == "transfer"
 
 
 def data_part(config: Config, resource: Resource) -> Part | None:

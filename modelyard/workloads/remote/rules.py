@@ -233,11 +233,11 @@ def _reached(
 ) -> Iterator[Finding]:
     """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse."""
     buckets = {one.name: one for one in stack.config.buckets}
-    target = resource.name if remote.cluster is not None else remote.provider
+    user = resource.name if remote.cluster is not None else remote.provider
     # An undefined provider reaches nothing; another finding reports it.
     users = {PLATFORM: "the platform"}
-    if target is not None and (target in providers or remote.cluster is not None):
-        users[target] = target
+    if user is not None and (user in providers or remote.cluster is not None):
+        users[user] = user
     data = data_of(resource)
     places: list[tuple[Place, Path, str]] = []
     if data is not None:
@@ -257,8 +257,8 @@ def _reached(
             continue
         absent = [who for who in users if who not in bucket.reached_by]
         if absent:
-            shared = path[-1] == "shared" and target in absent
-            other = f"; if {target} cannot reach it, use data.transfer" if shared else ""
+            shared = path[-1] == "shared" and user in absent
+            other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(
                 "REM010",
                 Severity.ERROR,

@@ -66,7 +66,7 @@ def with_assumptions(job: Job) -> tuple[Job, tuple[Assumption, ...]]:
     """Returns the job with what its estimate assumes in place of sizes that are not set, and these assumptions."""
     made = []
     for one in _defaults(job):
-        if not _absent(job, one.key):
+        if _value(job, one.key) is not None:
             continue
         section, _, key = one.key.rpartition(".")
         given: Any = {field_of(key): one.value}
@@ -284,7 +284,7 @@ def _model_size(job: Job, found: _Sum) -> Fraction | None:
     return found.term("model", formula, parameters * each, "bytes")
 
 
-def _without_size(size: Fraction | None) -> tuple[str, ...]:
+def _no_size(size: Fraction | None) -> tuple[str, ...]:
     return ("model.size",) if size is None else ()
 
 
@@ -305,7 +305,7 @@ def _batch_prediction(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates rows that all cores process within a given time."""
     found = _Sum()
     size = _model_size(job, found)
-    missing = _absent(job, "rows", "columns", "requestTime", "within") + _without_size(size)
+    missing = _absent(job, "rows", "columns", "requestTime", "within") + _no_size(size)
     if job.rows is None or job.columns is None or job.request_time is None or job.within is None:
         return found.result(Need(gpus=0), *missing)
     rows, time = parse(job.rows), parse(job.request_time)
@@ -325,7 +325,7 @@ def _serving(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates requests on CPUs, one core per request."""
     found = _Sum()
     size = _model_size(job, found)
-    missing = _absent(job, "requestRate", "requestTime") + _without_size(size)
+    missing = _absent(job, "requestRate", "requestTime") + _no_size(size)
     busy = _busy(job, found)
     workers = cpu = None
     if busy is not None:
