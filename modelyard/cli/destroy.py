@@ -45,13 +45,13 @@ def run(args: Namespace) -> Exit:
         need_engine()
         stack = read_stack(root, name, path)
         need_context(stack)
-        destroyed = _look(root, stack)
+        wanted = _look(root, stack)
         if not args.json:
-            show(_text(args, destroyed.plan, sys.stdout))
-        lost = _report(stack, destroyed)
+            show(_text(args, wanted.plan, sys.stdout))
+        lost = _report(stack, wanted)
         if not args.yes:
             # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
-            seen = "\n".join(_text(args, destroyed.plan, sys.stderr)) + "\n" if args.json else ""
+            seen = "\n".join(_text(args, wanted.plan, sys.stderr)) + "\n" if args.json else ""
             what = ", with the runs that are deleted with their namespace" if lost else ""
             need_yes(f"{seen}Destroy {safe(name)}{what}? A destroy does not wait for running jobs.\n")
         from modelyard.cli.running import run_engine
@@ -61,14 +61,14 @@ def run(args: Namespace) -> Exit:
     return run_engine(
         name,
         args,
-        lambda report, stopping: destroy(root, name, report, stopping, destroyed.contexts),
-        destroyed.total,
+        lambda report, stopping: destroy(root, name, report, stopping, wanted.contexts),
+        wanted.total,
         last=last,
     )
 
 
-class _Destroyed(NamedTuple):
-    """What a destroy acts on."""
+class _Destroy(NamedTuple):
+    """What a destroy would do."""
 
     plan: "Plan"
     contexts: dict[str, str | None]
@@ -77,7 +77,7 @@ class _Destroyed(NamedTuple):
     """The number of the stack's objects, in all clusters."""
 
 
-def _look(root: Path, stack: "Stack") -> _Destroyed:
+def _look(root: Path, stack: "Stack") -> _Destroy:
     """Reads the state and the clusters; ends the run if it would destroy less than was applied: wrong cluster, or a
     state with gaps.
     """
@@ -92,6 +92,7 @@ def _look(root: Path, stack: "Stack") -> _Destroyed:
     from modelyard.kube.state import ClusterState
     from modelyard.plan.destroy import destroy_plan
     from modelyard.plan.project import library_of
+    from modelyard.plan.remotes import dropped_remotes
     from modelyard.plan.undo.ledger import ours
     from modelyard.workloads.facts.remote import remote_clusters
 
@@ -134,26 +135,21 @@ def _look(root: Path, stack: "Stack") -> _Destroyed:
             f"run modelyard apply {name}, which adds them again, then destroy",
         )
     total = sum(len(one.targets) for one in (applied, *applied.remotes.values()))
-    try:
-        plan = destroy_plan(stack, library_of(root), states)
-    except LookupError as error:
-        version = stack.config.kubernetes_version
-        raise Stop(
-            Exit.USAGE,
-            f"Kubernetes {version} does not have a kind that {name} applied: {error}",
-            "set kubernetesVersion to that of the last apply",
-        ) from error
-    return _Destroyed(plan, {remote: context for remote, (context, _) in clusters.items()}, total)
+    dropped = dropped_remotes({name: one.objects for name, one in applied.remotes.items()}, contexts)
+    for remote, names in dropped.items():
+        note(f"Also deleted in remote cluster {remote}, which {stack.file} no longer has: {', '.join(names)}")
+    plan = destroy_plan(stack, library_of(root), states, dropped)
+    return _Destroy(plan, {remote: context for remote, (context, _) in clusters.items()}, total)
 
 
-def _report(stack: "Stack", destroyed: _Destroyed) -> bool:
+def _report(stack: "Stack", wanted: _Destroy) -> bool:
     """Reports what the plan does not show; returns whether runs are deleted with their namespace."""
     from modelyard.cluster.connection import ClusterError
 
     with ended_by(Exit.UNREACHABLE, ClusterError):
-        lost = report_runs(stack, destroyed.contexts)
-        report_scaled(destroyed.plan)
-    report_kept_pods(destroyed.plan)
+        lost = report_runs(stack, wanted.contexts)
+        report_scaled(wanted.plan)
+    report_kept_pods(wanted.plan)
     return lost
 
 

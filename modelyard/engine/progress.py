@@ -64,7 +64,7 @@ class Progress:
         """The stack's outputs as the program set them, without secret ones."""
         self._report = report
         self._reported: dict[str, str] = {}
-        self._dropped: set[str] = set()
+        self._ended: set[str] = set()
         """Objects that are already restored or deleted: the engine then only drops them from the state."""
 
     def on_event(self, event: events.EngineEvent) -> None:
@@ -94,8 +94,8 @@ class Progress:
         if (dropping or ledger or _is_object(step)) and (verb := verbs.get(_operation(step))) is not None:
             target = _object(step.urn)
             if dropping:
-                self._dropped.add(target.lower())
-            elif target.lower() in self._dropped and _operation(step) == "delete":
+                self._ended.add(target.lower())
+            elif target.lower() in self._ended and _operation(step) == "delete":
                 return
             note(target)
             self._report(f"{prefix}{verb} {target}")

@@ -1,9 +1,9 @@
-"""The plan of a destroy: every object of a stack is restored or deleted."""
+"""The plan of a destroy: every object of a stack is restored or deleted, in each cluster of the stack file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from modelyard.catalog import Library
-from modelyard.findings import loud, ordered
+from modelyard.findings import Finding, Severity, loud, ordered
 from modelyard.kube import merge
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.merge import Path
@@ -17,38 +17,42 @@ from modelyard.stack.config import Stack
 from modelyard.workloads import by_object
 
 
-def destroy_plan(stack: Stack, library: Library, states: Mapping[str, ClusterState]) -> Plan:
+def destroy_plan(
+    stack: Stack, library: Library, states: Mapping[str, ClusterState], dropped: Iterable[str] = ()
+) -> Plan:
     """What a destroy of the stack changes, predicted without asking the API server.
 
     Args:
         stack: the stack to destroy.
         library: the project's patches, which show the workload of each object.
         states: the clusters with objects of the stack, by name; the home cluster's name is empty.
-
-    Raises:
-        LookupError: the stack's Kubernetes version does not have the kind of an applied object.
+        dropped: names of the remote clusters with objects of the stack that its file no longer has.
     """
-    home, *remotes = [
-        _in_cluster(part, library, states[part.name]) for part in cluster_parts(stack) if part.name in states
-    ]
-    return home._replace(
-        remotes=tuple(remotes), findings=ordered(one for plan in (home, *remotes) for one in plan.findings)
-    )
+    parts = (part for part in cluster_parts(stack) if part.name in states)
+    home, *remotes = [_in_cluster(part, library, states[part.name]) for part in parts]
+    findings = ordered(finding for plan in (home, *remotes) for finding in plan.findings)
+    return home._replace(remotes=tuple(remotes), findings=findings, dropped_remotes=tuple(dropped))
 
 
 def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Plan:
     stack, config = part.stack, part.stack.config
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     namespace = config.platform.namespace
+    held = state.state_objects or {}
+    unknown = [key for key in sorted(held) if key[:2] not in schemas.every_kind]
+    state = state._replace(state_objects={key: one for key, one in held.items() if key not in unknown})
     objects = dropped_objects(set(), state, schemas, library, by_object(part.workloads), namespace, stack.full_name)
     planned = [planned_drop(one, None) for one in objects]
     targets = (target._replace(cluster=part.name) for target, _ in planned)
     # Notes say that an apply restores or deletes the object.
-    findings = (on_cluster(finding, part.name) for _, about in planned for finding in loud(about))
+    about = [finding for _, found in planned for finding in loud(found)]
+    about += (_unshown(key, config.kubernetes_version) for key in unknown)
     return Plan(
         stack=stack.name,
         file=stack.file,
-        headline="destroy: restores what the stack patched, deletes what it created",
+        headline=f"remote cluster {part.name}"
+        if part.name
+        else "destroy: restores what the stack patched, deletes what it created",
         training=config.training,
         mode=config.platform.mode,
         context=stack.context,
@@ -58,22 +62,35 @@ def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Pla
         kubernetes=state.version,
         targets=tuple(sorted(targets, key=lambda one: (one.action == "delete", kind_rank(one), one.name))),
         steps=(),
-        findings=tuple(findings),
+        findings=tuple(on_cluster(finding, part.name) for finding in about),
         inputs={},
         remote=part.name,
+    )
+
+
+def _unshown(key: ObjectKey, version: str) -> Finding:
+    """The finding about an object of a kind that the stack's Kubernetes version does not have."""
+    return Finding(
+        "PAT008",
+        Severity.WARNING,
+        f"Kubernetes {version} has no {key.kind} in {key.api_version}, so the plan leaves out {key.name}",
+        target=key.name,
+        detail="a destroy restores or deletes it all the same",
+        remedy="to see it, set kubernetesVersion to that of the last apply",
     )
 
 
 def unscaled(plan: Plan) -> Iterator[ObjectKey]:
     """The Deployments that KEDA no longer scales after a destroy in the home cluster."""
     for target in plan.targets:
-        if target.key.kind == "ScaledObject" and (body := target.before.reveal()) is not None:
+        body = target.before.reveal()
+        if target.key.kind == "ScaledObject" and target.action == "delete" and body is not None:
             name = body["spec"]["scaleTargetRef"]["name"]
             yield ObjectKey("apps/v1", "Deployment", target.key.namespace, name)
 
 
 def kept_pods(plan: Plan) -> Iterator[tuple[ObjectKey, tuple[Path, ...]]]:
-    """The workloads whose running pods keep the patched template after a destroy, each with these templates."""
+    """The workloads whose running pods keep the patched template after a destroy, with the templates' places."""
     for target in plan.targets:
         before, after = target.before.reveal(), target.after.reveal()
         if target.action == "restore" and target.key.kind in WORKLOAD_KINDS and not is_rolled(after):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from modelyard.catalog import Document, PatchVersion, Selected
+from modelyard.catalog.library import TEMPLATE
 from modelyard.findings import Finding, Severity
 from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.pods import pod_places, pod_spec
@@ -41,7 +42,7 @@ def missing_target(
         f"{key.kind} {key.namespace}/{key.name} is not in the {where}",
         target=key.name,
         field=f"targets.{workload.role}.{workload.kind[0].lower()}{workload.kind[1:]}" if workload else "",
-        file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",
+        file="" if workload else f"{parts[0][0].file}/{TEMPLATE}",
         detail=f"used by {wanted_by}; a patch changes only existing objects",
         remedy=f"{first}, {or_else}",
     )
@@ -57,7 +58,7 @@ def _of_other_kind(key: ObjectKey, workload: Workload, parts: list[tuple[PatchVe
         f"{' and '.join(patches)} {verb} a {key.kind}, but {key.name} is a {workload.kind}",
         target=key.name,
         field=f"targets.{workload.role}",
-        file=f"{parts[0][0].file}/patch.yaml.j2",
+        file=f"{parts[0][0].file}/{TEMPLATE}",
         remedy="drop the version that modelyard:patches pins, or make a version for this kind (kind: {{ kind }})",
     )
 
@@ -160,7 +161,7 @@ def _missing(
             f"{key.name} has no {what} {plain(name)!r}",
             target=key.name,
             field=f"targets.{ours.role}.container" if ours else f"{place}.template.spec.{kind}",
-            file="" if ours else f"{patch.file}/patch.yaml.j2",
+            file="" if ours else f"{patch.file}/{TEMPLATE}",
             detail="server-side apply would add a second, incomplete container",
             remedy=(did_you_mean(name, have) or f"it has {', '.join(have) or f'no {what}s'}.")
             + (" Name it under modelyard:targets" if ours else " Correct the template"),

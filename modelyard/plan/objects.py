@@ -113,12 +113,12 @@ def planned_objects(
     deleted = [one.live for one in dropped if one.undo is None]
     unscaled = freed(deleted)
     asked = [finish(one, next(answers), _quiet(one, unscaled, config.platform.installers)) for one in prepared]
-    left = [planned_drop(one, next(answers)) for one in dropped]
-    findings += (finding for _, about in (*asked, *left) for finding in about)
-    findings += (finding for target, _ in left for finding in old_pods(target))
+    drops = [planned_drop(one, next(answers)) for one in dropped]
+    findings += (finding for _, about in (*asked, *drops) for finding in about)
+    findings += (finding for target, _ in drops for finding in old_pods(target))
     return Objects(
         asked=[target for target, _ in asked],
-        dropped=[target for target, _ in left],
+        dropped=[target for target, _ in drops],
         deleted=deleted,
         findings=findings[len(reported) :],
     )
@@ -289,7 +289,7 @@ def _unknown_kind(request: ObjectRequest, schemas: merge.MergeSchema, version: s
         Severity.ERROR,
         f"Kubernetes {version} has no {request.key.kind} in {request.key.api_version}",
         target=request.key.name,
-        file=f"{request.parts[0][0].file}/patch.yaml.j2" if request.parts else "",
+        file=f"{request.parts[0][0].file}/{TEMPLATE}" if request.parts else "",
         remedy=f"set apiVersion: {api_version} and kind: {kind} in the template"
         if close
         else "correct apiVersion and kind in the template",

@@ -65,7 +65,7 @@ def order(
     """
     every = tuple(targets)
     scaled = scalings(every)
-    dropped = [one.scaler for _, one in sorted(scaled.items()) if one.scaler.action == "delete"]
+    deleted = [one.scaler for _, one in sorted(scaled.items()) if one.scaler.action == "delete"]
     others = [target for target in every if not (target.action == "delete" and target.key in scaled)]
     # Changed targets come first. A Deployment comes before objects that may share its name, such as its disruption
     # budget, because it has the pods.
@@ -113,12 +113,12 @@ def order(
         *_with_heads(downs + ups if short else ups + downs, heads, drains),
         *last,
     )
-    steps = tuple(_steps([*dropped, *(by_name[name] for name in sequence)], switch, drains, ahead, scaled))
+    steps = tuple(_steps([*deleted, *(by_name[name] for name in sequence)], switch, drains, ahead, scaled))
     waiting = {name for drain in drains for name in drain.targets}
     killed = _killed(config, (target for target in by_name.values() if target.name not in waiting), backends)
     rank = {name: index for index, name in enumerate(sequence)}
     others.sort(key=lambda target: (rank[target.name], kind_rank(target)))
-    return Order((*dropped, *others), steps, tuple(killed))
+    return Order((*deleted, *others), steps, tuple(killed))
 
 
 def _down_rank(scaling: Scaling | None) -> int:

@@ -32,7 +32,7 @@ from modelyard.plan.checks.placement import growth
 from modelyard.plan.cluster_parts import cluster_parts, objects_about
 from modelyard.plan.missing import MISSING, not_planned
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
-from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
+from modelyard.plan.remotes import RemoteStart, check_dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.plan.whole_gpus import growing, read_waiting, with_whole_gpus
@@ -99,7 +99,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
     gone = dropped_remotes(left, ())
-    wrong = (*wrong, *unread, *dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
+    wrong = (*wrong, *unread, *check_dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
     try:
         plan = make_plan(stack, library_of(root), state, today, remotes=starts)
     except UNFIT:
@@ -338,7 +338,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, _library(root, stack), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    extra = (*findings, *compared, *notes, *dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
+    extra = (*findings, *compared, *notes, *check_dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
     plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
     whole = _with(extra, plan, stack, today)
     return Planned(stack=stack, plan=whole, findings=(), state=state, asked=counter.total(), remotes=_states(starts))

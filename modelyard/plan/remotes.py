@@ -127,7 +127,7 @@ def dropped_remotes(
     return {name: objects for name, objects in held.items() if objects}
 
 
-def dropped(stack: Stack, remotes: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
+def check_dropped(stack: Stack, remotes: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
     """The finding about each remote cluster that the stack dropped; ``remotes`` has the objects that it deletes."""
     for name, objects in remotes.items():
         yield stack.finding(

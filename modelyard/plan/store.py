@@ -243,7 +243,7 @@ def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
 
 
 def _target(value: Mapping[str, Any], namespace: str, cluster: str) -> TargetPlan:
-    leaves = value["action"] in ("restore", "delete")
+    dropped = value["action"] in ("restore", "delete")
     return TargetPlan(
         key=ObjectKey(value["apiVersion"], value["kind"], value["namespace"], value["name"]),
         action=value["action"],
@@ -270,7 +270,7 @@ def _target(value: Mapping[str, Any], namespace: str, cluster: str) -> TargetPla
         managed=value["managed"],
         role=value["role"],
         conflicts=tuple(Claim(**claim) for claim in value["conflicts"]),
-        in_earlier_namespace=leaves and value["namespace"] != namespace,
+        in_earlier_namespace=dropped and value["namespace"] != namespace,
         cluster=cluster,
         hands_over=value["handsOver"],
     )

@@ -145,7 +145,7 @@ class TargetPlan(NamedTuple):
 
     @property
     def dropped(self) -> bool:
-        """Whether the stack no longer asks for the object, so that none of its settings come from the stack."""
+        """Whether the object is restored or deleted, so that none of its settings come from the stack."""
         return self.action in ("restore", "delete")
 
 

@@ -80,7 +80,7 @@ def _left_out(config: Mapping[str, Any]) -> Iterator[Mistake]:
     """Finds a platform without the workers of its training backend; without those of all, it only has the pool."""
     training, without = config.get(PREFIX + "training"), _without(config)
     left = [name for name, worker in WORKERS.items() if worker not in without]
-    if isinstance(training, str) and WORKERS.get(training) in without:
+    if isinstance(training, str) and training in WORKERS and WORKERS[training] in without:
         summary = f"training is {training}, but platform.without leaves out its workers"
         other = f"set training to {' or '.join(left)}" if left else "remove the key training"
         remedy = f"{other}, or drop {WORKERS[training]} from platform.without"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
 
 from modelyard.stack.config import Config, Path
 from modelyard.stack.secret import Secret
@@ -91,7 +91,7 @@ def _held(value: Any, held: Convert | Shape | Each | Named, source: Source, path
 
 
 def leaves(value: Any, expected: Convert | Shape | Each | Named, path: Path) -> Iterator[tuple[Path, Convert, Any]]:
-    """Yields each value with a known key, in no order: its path, how it is read, and the value.
+    """Yields each value with a known key, in the order of the file: its path, how it is read, and the value.
 
     Args:
         value: plain values. They need not follow the schema; what has another form is left out.
@@ -103,14 +103,14 @@ def leaves(value: Any, expected: Convert | Shape | Each | Named, path: Path) -> 
         value, expected, path = waiting.pop()
         match expected:
             case Shape(_, keys):
-                known = value.keys() & keys.keys() if isinstance(value, dict) else ()
-                waiting += ((value[key], keys[key], (*path, key)) for key in known)
+                known = [key for key in value if key in keys] if isinstance(value, dict) else []
+                waiting += ((value[key], keys[key], (*path, key)) for key in reversed(known))
             case Each(shape):
-                items = value if isinstance(value, list) else ()
-                waiting += ((item, shape, (*path, index)) for index, item in enumerate(items))
+                items = [*enumerate(value)] if isinstance(value, list) else []
+                waiting += ((item, shape, (*path, index)) for index, item in reversed(items))
             case Named(shape):
-                named = value.items() if isinstance(value, dict) else ()
-                waiting += ((item, shape, (*path, name)) for name, item in named)
+                named = [*value.items()] if isinstance(value, dict) else []
+                waiting += ((item, shape, (*path, name)) for name, item in reversed(named))
             case _:
                 yield path, expected, value
 
@@ -178,12 +178,15 @@ def _shape_of(kind: Any, default: Any = None) -> Shape:
 
 
 def _held_by(wanted: Any, default: Any) -> Any:
-    """Returns what is at the key of a field: of its type, with its default."""
+    """Returns how the key of a field is read, by the field's type; ``default`` is its default.
+
+    A type with fields is a mapping, and so is a list or mapping of such types. An annotated type names its reader.
+    """
     parts = get_args(wanted)
     if get_origin(wanted) is Annotated:
         return parts[1]
     if NoneType in parts:
-        return _held_by(parts[0], default)
+        return _held_by(next(part for part in parts if part is not NoneType), default)
     if wanted in _BY_TYPE:
         return _BY_TYPE[wanted]
     if hasattr(wanted, "_fields"):
@@ -193,7 +196,9 @@ def _held_by(wanted: Any, default: Any) -> Any:
             return Each(_shape_of(kind))
         case (_, kind) if hasattr(kind, "_fields"):
             return Named(_shape_of(kind))
-    return _same
+    if wanted is str or get_origin(wanted) in (Literal, Mapping):
+        return _same
+    raise TypeError(f"no reader for settings of type {wanted}")
 
 
 CONFIG: Final = _shape_of(Config)

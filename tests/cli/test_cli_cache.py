@@ -120,7 +120,7 @@ def commit(root: Path, name: str) -> None:
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resets what earlier tests set in this process, which forks copy."""
     monkeypatch.setattr(TimeUp, "raised", False)
-    monkeypatch.setattr(judging, "_said", False)
+    monkeypatch.setattr(judging, "_printed", False)
 
 
 @pytest.fixture

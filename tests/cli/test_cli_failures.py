@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import load_library
-from modelyard.cli.destroy import _Destroyed
+from modelyard.cli.destroy import _Destroy
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.parser import VERBS, verb_parser
 from modelyard.cluster import load_recorded
@@ -278,11 +278,11 @@ def test_destroy_shows_what_it_changes_and_takes_only_yes(
 ) -> None:
     """It asks on a terminal only, after it has looked at the cluster."""
 
-    def look(root: Path, stack: Stack) -> _Destroyed:
+    def look(root: Path, stack: Stack) -> _Destroy:
         state, _ = load_recorded(root, stack.name)
         assert state is not None
         state = state._replace(state_objects={key: StateObject(managed=False) for key in state.objects.reveal()})
-        return _Destroyed(destroy_plan(stack, load_library(root), {"": state}), {"": None}, 5)
+        return _Destroy(destroy_plan(stack, load_library(root), {"": state}), {"": None}, 5)
 
     applied("dev")
     monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)

@@ -33,7 +33,7 @@ from modelyard.workloads.training import WORKER_ROLES
 
 
 class Dropped(NamedTuple):
-    """One object that the stack no longer asks for."""
+    """One object that an apply or destroy restores or deletes."""
 
     key: ObjectKey
     live: dict[str, Any]
@@ -221,6 +221,5 @@ def _changes(one: Dropped, back: Undo, after: dict[str, Any]) -> Iterable[FieldC
             after=now,
             patch=None,
             owners=merge.owners(one.live, change.path, one.schema),
-            taken=False,
             back=gets.get(list_around(change.path, back.ledger) or change.path),
         )

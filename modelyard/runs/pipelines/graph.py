@@ -91,7 +91,7 @@ def _path_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...
 def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[int, tuple[str, ...]]:
     """The largest sum of weights of stages that can run at the same time, and their names in the order of the stages.
 
-    A stage can hand its GPUs on to any stage after it. If as many GPUs as possible are handed on, the others are the
+    A stage can pass its GPUs on to any stage after it. If as many GPUs as possible are passed on, the others are the
     most in use at a time (Dilworth's theorem, with weights). Handing on is a maximum flow, and its minimum cut contains
     the stages. The running time therefore grows with the number of stages, not with that of their subsets.
     """
@@ -104,14 +104,14 @@ def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[i
         came, last = _path(later, gives, takes, passed)
         if last is None:
             break
-        way = [last]
-        while (step := came[way[-1]]) is not None:
-            way.append(step)
-        way.reverse()
-        first = way[0]
-        # Every other step goes back: it takes back what was handed on before.
-        forth = [(giver.stage, taker.stage) for giver, taker in pairwise(way) if giver.gives]
-        back = [(giver.stage, taker.stage) for taker, giver in pairwise(way) if giver.gives]
+        path = [last]
+        while (step := came[path[-1]]) is not None:
+            path.append(step)
+        path.reverse()
+        first = path[0]
+        # Every other step goes back: it takes back what was passed on before.
+        forth = [(giver.stage, taker.stage) for giver, taker in pairwise(path) if giver.gives]
+        back = [(giver.stage, taker.stage) for taker, giver in pairwise(path) if giver.gives]
         amount = min(gives[first.stage], takes[last.stage], *(passed[pair] for pair in back))
         gives[first.stage] -= amount
         takes[last.stage] -= amount
@@ -124,7 +124,7 @@ def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[i
 
 
 class _Step(NamedTuple):
-    """A stage on a path of handed-on GPUs, either as the giver or as the taker."""
+    """A stage on a path of passed GPUs, either as the giver or as the taker."""
 
     stage: str
     gives: bool

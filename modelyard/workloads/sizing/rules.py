@@ -258,7 +258,10 @@ def _refers(
 def _fits_together(
     stack: Stack, index: int, job: Job, resource: Resource | None, shared: Collection[str | None]
 ) -> Iterator[Finding]:
-    """Checks that a job's run settings work together on its resource; ``shared``: those of jobs without trials."""
+    """Checks that a job's run settings work together on its resource.
+
+    ``shared`` are the names of the resources that jobs without trials use.
+    """
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
     # For remote jobs, another finding says that no team's queue holds them.

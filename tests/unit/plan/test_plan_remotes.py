@@ -16,9 +16,10 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, ObjectKey, StateObject
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
+from modelyard.plan.destroy import destroy_plan, unscaled
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.remote_live import live_remotes
-from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
+from modelyard.plan.remotes import RemoteStart, check_dropped, dropped_remotes
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.report.terminal import plan_text
 from modelyard.stack import Stack, load
@@ -200,7 +201,7 @@ def test_a_dropped_cluster_is_reported_with_the_deleted_objects() -> None:
     clusters = {"": {}, "far": {SPACE: StateObject(managed=True)}, "near": {}}
     gone = dropped_remotes(clusters, ())
     assert gone == {"far": ("far-jobs",)}
-    (found,) = dropped(stack(), gone)
+    (found,) = check_dropped(stack(), gone)
     assert (found.code, "deletes far-jobs there" in found.summary) == ("REM014", True)
     assert dropped_remotes(clusters, ["far"]) == {}
 
@@ -261,3 +262,39 @@ def test_a_live_plan_reads_objects_in_the_state(
     )
     assert known.state.state_objects == {key: StateObject(managed=True)}
     assert known.state.objects.reveal() == {key: {**earlier, "apiVersion": "apps/v1", "kind": "Deployment"}}
+
+
+def test_the_plan_of_a_destroy_has_every_cluster(library: Library) -> None:
+    own, _ = load_recorded(ROOT, "dev")
+    assert own is not None
+    far = after(plan(library, stack()))
+    strange = ObjectKey("example.com/v9", "Gone", "far-jobs", "gone")
+    held = {key: StateObject(managed=True) for key in (*far.objects.reveal(), strange)}
+    states = {"": own._replace(state_objects={}), "far": far._replace(state_objects=held)}
+    made = destroy_plan(stack(), library, states, ["near"])
+    (remote,) = made.remotes
+    assert {(one.name, one.action) for one in remote.targets} == {
+        (f"far/{key.name}", "delete") for key in far.objects.reveal()
+    }
+    assert made.dropped_remotes == ("near",)
+    assert [(one.code, one.target, one.blocks) for one in made.findings] == [("PAT008", "far/gone", False)]
+    lines = plan_text(made, next_step=False)
+    assert "remote cluster far" in lines
+    assert "1 remote cluster no longer used" in lines[-1]
+
+
+def test_a_destroy_unscales_only_what_a_deleted_object_scaled(library: Library) -> None:
+    body = {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": "it", "namespace": "ml-platform"},
+        "spec": {"scaleTargetRef": {"name": "workers"}},
+    }
+    key = ObjectKey("keda.sh/v1alpha1", "ScaledObject", "ml-platform", "it")
+    own, _ = load_recorded(ROOT, "dev")
+    assert own is not None
+    state = own._replace(objects=Confidential({key: body}), state_objects={key: StateObject(managed=True)})
+    made = destroy_plan(stack(), library, {"": state})
+    assert [one.name for one in unscaled(made)] == ["workers"]
+    restored = tuple(one._replace(action="restore") for one in made.targets)
+    assert [*unscaled(made._replace(targets=restored))] == []

@@ -194,6 +194,19 @@ def test_the_first_hundred_mistakes_are_shown_and_at_most_a_thousand_are_compare
     assert len(asked) <= 3 * (MOST_COUNTED + 1)
 
 
+def test_the_first_mistakes_of_a_file_are_those_at_its_start() -> None:
+    head = "config:\n  modelyard:platform: {release: '23.10'}\n  modelyard:gpu: {model: A10}\n  modelyard:jobs:\n"
+    jobs = (f"    - {{name: j{number}, type: training, rows: 50m}}\n" for number in range(3 * MANY))
+    _, found = load_text(head + "".join(jobs), "dev", "stacks/Pulumi.dev.yaml")
+    assert [one.line for one in found[:MOST_SHOWN]] == [*range(5, 5 + MOST_SHOWN)]
+
+
+def test_an_unknown_backend_beside_a_missing_name_is_a_mistake_and_no_exception() -> None:
+    text = "config:\n  modelyard:platform: {release: '23.10', without: [null]}\n  modelyard:training: foo\n"
+    _, found = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert {one.line for one in found} >= {2, 3}
+
+
 def test_a_report_keeps_its_exit_code_and_counts_once() -> None:
     made = [Finding("RES201", Severity.ERROR, f"it {n}", file="a.yaml", line=n, waived="known") for n in range(1, 301)]
     made += [one._replace(severity=Severity.WARNING, waived="") for one in made]
