@@ -20,7 +20,7 @@ from modelyard.plan.compose import MISFIT
 from modelyard.plan.keda import freed
 from modelyard.plan.missing import in_namespace, unset
 from modelyard.plan.ownership import mode_switch
-from modelyard.plan.target import REPLICAS, Foreign, ObjectRequest, Prepared, finish, old_pods, prepare
+from modelyard.plan.target import REPLICAS, Foreign, Prepared, TargetInputs, finish, old_pods, prepare
 from modelyard.plan.trace import Renderings, with_items
 from modelyard.plan.undo.dropped import Dropped, dropped_objects, of_another_state, planned_drop, strangers
 from modelyard.plan.values import TargetPlan
@@ -99,13 +99,13 @@ def planned_objects(
     rendered = _rendered(chosen, config)
     findings = [*reported, *rendered.findings]
     doubtful = unsettled(library, stack, part.known, chosen, findings)
-    requests = tuple(_requests(part, chosen, rendered, by_name, doubtful))
-    prepared, problems = _prepared(requests, chosen, schemas, state, stack, foreign)
+    every = tuple(_inputs(part, chosen, rendered, by_name, doubtful))
+    prepared, problems = _prepared(every, chosen, schemas, state, stack, foreign)
     findings += problems
     dropped: list[Dropped] = []
     if not patch_errors(findings):
         # A patch that failed to render is not a dropped patch.
-        wanted = {one.key for one in requests}
+        wanted = {one.key for one in every}
         dropped += dropped_objects(wanted, state, schemas, library, by_name, config.platform.namespace, stack.full_name)
         findings += (*strangers(wanted, state), *of_another_state(stack, wanted, state))
     questions = [*(one.applied for one in prepared), *(one.question for one in dropped)]
@@ -125,7 +125,7 @@ def planned_objects(
 
 
 def _prepared(
-    requests: Iterable[ObjectRequest],
+    every: Iterable[TargetInputs],
     chosen: tuple[Selected, ...],
     schemas: merge.MergeSchema,
     state: ClusterState,
@@ -136,23 +136,23 @@ def _prepared(
     prepared: list[Prepared] = []
     findings: list[Finding] = []
     known = Renderings()
-    for request in requests:
+    for inputs in every:
         try:
-            schema = schemas.of(request.key.api_version, request.key.kind)
+            schema = schemas.of(inputs.key.api_version, inputs.key.kind)
         except LookupError:
-            findings.append(_unknown_kind(request, schemas, stack.config.kubernetes_version))
+            findings.append(_unknown_kind(inputs, schemas, stack.config.kubernetes_version))
             continue
-        ready, problems = prepare(request, schema, state, stack.full_name, foreign)
+        ready, problems = prepare(inputs, schema, state, stack.full_name, foreign)
         placed: dict[Finding, Finding] = {}
         for problem in problems:
-            finding = _at_parameter(problem, request, chosen, schema, stack, known)
+            finding = _at_parameter(problem, inputs, chosen, schema, stack, known)
             # A parameter that fills several fields is wrong once.
             placed.setdefault(problem if finding is problem else finding._replace(summary=""), finding)
         findings.extend(placed.values())
         if ready is not None:
             prepared.append(ready)
     if state.identity:  # Otherwise no platform is recorded, and nothing is known about its namespace.
-        patched = {request.key for request in requests if request.workloads and request.base is None}
+        patched = {inputs.key for inputs in every if inputs.workloads and inputs.base is None}
         findings = in_namespace(stack.config.platform.namespace, findings, patched, state)
     return prepared, first_of_each(findings, "the patch")
 
@@ -161,7 +161,7 @@ def _quiet(one: Prepared, unscaled: Set[tuple[str, str]], installers: tuple[str,
     """The managers that will not write by themselves: the stack's installers, and the previous writers of replicas
     where KEDA stops scaling the Deployment with this plan.
     """
-    if one.live is None or (one.request.key.namespace, one.request.key.name) not in unscaled:
+    if one.live is None or (one.inputs.key.namespace, one.inputs.key.name) not in unscaled:
         return installers
     holders = merge.owners(one.live, REPLICAS, one.schema)
     return (*installers, *(owner.manager for owner in holders if owner.subresource == "scale"))
@@ -207,14 +207,14 @@ def _rendered(chosen: Iterable[Selected], config: Config) -> _Rendered:
     return _Rendered(whole, bases, findings)
 
 
-def _requests(
+def _inputs(
     part: ClusterPart,
     chosen: Iterable[Selected],
     rendered: _Rendered,
     by_name: Mapping[str, tuple[Workload, ...]],
     doubtful: Unsettled,
-) -> Iterator[ObjectRequest]:
-    """The request for each object, by key."""
+) -> Iterator[TargetInputs]:
+    """The inputs for each object, in the order of the keys."""
     scope, managed = part.stack.scope, part.stack.config.platform.mode == "managed"
     owners = {one.patch.id: by_name.get(one.params.reveal().get("deployment", ""), ()) for one in chosen}
     for key in sorted({*rendered.parts, *rendered.bases}):
@@ -227,12 +227,12 @@ def _requests(
         # A partial object is no plan: its patches would search for a missing target.
         if base is None and (not documents or (managed and doubtful.holds(key.name))):
             continue
-        yield ObjectRequest(key, documents, base, workloads)
+        yield TargetInputs(key, documents, base, workloads)
 
 
 def _at_parameter(
     finding: Finding,
-    request: ObjectRequest,
+    inputs: TargetInputs,
     chosen: Iterable[Selected],
     schema: merge.Type,
     stack: Stack,
@@ -246,7 +246,7 @@ def _at_parameter(
     one = next((one for one in chosen if finding.code == MISFIT and one.patch.file == folder), None)
     if one is None:
         return finding
-    at = request.key.name if file == TEMPLATE else (request.key.api_version, request.key.kind, request.key.name)
+    at = inputs.key.name if file == TEMPLATE else (inputs.key.api_version, inputs.key.kind, inputs.key.name)
     schema, path = with_items(schema, (one.patch,)), merge.Path.parse(finding.field)
     if not _exists(schema, path):
         return finding
@@ -281,15 +281,15 @@ def _key(document: Document, namespace: str) -> ObjectKey:
     return ObjectKey(body["apiVersion"], body["kind"], namespace, document.target)
 
 
-def _unknown_kind(request: ObjectRequest, schemas: merge.MergeSchema, version: str) -> Finding:
-    close = nearest(f"{request.key.api_version} {request.key.kind}", sorted(map(" ".join, schemas.every_kind)))
+def _unknown_kind(inputs: TargetInputs, schemas: merge.MergeSchema, version: str) -> Finding:
+    close = nearest(f"{inputs.key.api_version} {inputs.key.kind}", sorted(map(" ".join, schemas.every_kind)))
     api_version, _, kind = (close or "").partition(" ")
     return Finding(
         "PAT008",
         Severity.ERROR,
-        f"Kubernetes {version} has no {request.key.kind} in {request.key.api_version}",
-        target=request.key.name,
-        file=f"{request.parts[0][0].file}/{TEMPLATE}" if request.parts else "",
+        f"Kubernetes {version} has no {inputs.key.kind} in {inputs.key.api_version}",
+        target=inputs.key.name,
+        file=f"{inputs.parts[0][0].file}/{TEMPLATE}" if inputs.parts else "",
         remedy=f"set apiVersion: {api_version} and kind: {kind} in the template"
         if close
         else "correct apiVersion and kind in the template",

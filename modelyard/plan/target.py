@@ -69,8 +69,8 @@ OLD_PODS = "RES110"
 """Code of the finding about running pods that keep the old template."""
 
 
-class ObjectRequest(NamedTuple):
-    """What a stack asks of one object."""
+class TargetInputs(NamedTuple):
+    """The input for the plan of one object: what the stack asks of it."""
 
     key: ObjectKey
     parts: list[tuple[PatchVersion, Document]]
@@ -84,7 +84,7 @@ class ObjectRequest(NamedTuple):
 class Prepared(NamedTuple):
     """A request for one object that can be sent, with its result as far as this can be predicted offline."""
 
-    request: ObjectRequest
+    inputs: TargetInputs
     schema: merge.Type
     composed: Composed
     live: dict[str, Any] | None
@@ -95,19 +95,19 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    request: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str, foreign: Foreign
+    inputs: TargetInputs, schema: merge.Type, state: ClusterState, stack: str, foreign: Foreign
 ) -> tuple[Prepared | None, tuple[Finding, ...]]:
     """The request of ``stack`` (its full name) for one object, with findings; no request if a finding rules it out.
     ``foreign`` returns the finding about an existing object that the stack may not take.
     """
-    key, base = request.key, request.base
-    composed, problems = compose(request.parts, schema, key.name)
+    key, base = inputs.key, inputs.base
+    composed, problems = compose(inputs.parts, schema, key.name)
     wrong = misfits(base[0], BASE, base[1], schema, key.name) if base is not None else ()
     problems = (*problems, *wrong)
     if wrong or not composed.fits:
         return None, problems
     live = state.objects.reveal().get(key)
-    if hindrances := tuple(_hindrances(request, composed, live, state, foreign)):
+    if hindrances := tuple(_hindrances(inputs, composed, live, state, foreign)):
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
@@ -128,9 +128,9 @@ def prepare(
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
-        return None, (*problems, *_unfit(request, composed, schema, error))
+        return None, (*problems, *_unfit(inputs, composed, schema, error))
     return Prepared(
-        request=request, schema=schema, composed=composed, live=live, applied=applied, offline=offline, kept=kept
+        inputs=inputs, schema=schema, composed=composed, live=live, applied=applied, offline=offline, kept=kept
     ), problems
 
 
@@ -150,17 +150,17 @@ def finish(
     request, the plan shows the result according to the rules known offline. ``installers`` are the managers that the
     stack lists as installers.
     """
-    request, live, key, base = prepared.request, prepared.live, prepared.request.key, prepared.request.base
+    inputs, live, key, base = prepared.inputs, prepared.live, prepared.inputs.key, prepared.inputs.base
     foreseen, findings = predict(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
     # An apply is complete once the restored fields belong to their earlier owners.
     after = foreseen.after if prepared.kept is None else with_earlier_owners(foreseen.after, prepared.kept.ledger)
     changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})
     action: Action = "create" if live is None else "update" if changes else "none"
-    place = request.workloads[0].place if request.workloads else ONE_TEMPLATE
+    place = inputs.workloads[0].place if inputs.workloads else ONE_TEMPLATE
     target = TargetPlan(
         key=key,
         action=action,
-        phase=_phase(request, prepared.composed, changes),
+        phase=_phase(inputs, prepared.composed, changes),
         patches=prepared.composed.patches if base is None or base[0].meta.use != "managed" else (base[0].id,),
         applied=Confidential(prepared.applied),
         before=Confidential(live),
@@ -173,7 +173,7 @@ def finish(
         ),
         gpus=(gpus_of(live), gpus_of(after)),
         managed=base is not None,
-        role=request.workloads[0].role if request.workloads else "",
+        role=inputs.workloads[0].role if inputs.workloads else "",
         conflicts=foreseen.claims,
         hands_over=prepared.kept is not None and prepared.kept.hands_over,
         place=place,
@@ -265,12 +265,12 @@ def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:
         )
 
 
-def _phase(request: ObjectRequest, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
+def _phase(inputs: TargetInputs, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
     """The phase of the target. A target is a route only if the route's own patch changes it."""
     if composed.phase != "route":
         return composed.phase
     asking = {change.patch for change in changes if not change.reorders}
-    phases = [document.phase for patch, document in request.parts if patch.id in asking]
+    phases = [document.phase for patch, document in inputs.parts if patch.id in asking]
     return first_phase(phases) if phases else composed.phase
 
 
@@ -285,13 +285,11 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
     yield from taken_unchanged(target.name, target.before.reveal() or {}, rest, installers)
 
 
-def _unfit(
-    request: ObjectRequest, composed: Composed, schema: merge.Type, error: merge.MergeError
-) -> Iterator[Finding]:
+def _unfit(inputs: TargetInputs, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:
     """The errors of the request, each at the patch that sets its field; errors without such a patch are one finding."""
-    key, base, rest = request.key, request.base, []
+    key, base, rest = inputs.key, inputs.base, []
     shown = words_without([composed.body] if base is None else [composed.body, base[1]])
-    files = {patch.id: f"{patch.file}/{TEMPLATE}" for patch, _ in request.parts}
+    files = {patch.id: f"{patch.file}/{TEMPLATE}" for patch, _ in inputs.parts}
     for problem in error.errors:
         file = files.get(composed.origins.get(problem.path, ""), "")
         if not file and base is not None and merge.value_at(schema, base[1], problem.path) is not merge.ABSENT:
@@ -319,21 +317,21 @@ def _unfit(
 
 
 def _hindrances(
-    request: ObjectRequest, composed: Composed, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
+    inputs: TargetInputs, composed: Composed, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
 ) -> Iterator[Finding]:
     """Why the object cannot be planned at all."""
-    owned = request.base is not None
+    owned = inputs.base is not None
     if live is None:
         if not owned:
-            yield missing_target(request.key, request.workloads, request.parts, state)
+            yield missing_target(inputs.key, inputs.workloads, inputs.parts, state)
         return
     if not owned:
-        yield from missing_containers(request.key, request.workloads, request.parts, live)
+        yield from missing_containers(inputs.key, inputs.workloads, inputs.parts, live)
     if other_mode(live, owned):
-        yield foreign(request.key.name, live, owned)
+        yield foreign(inputs.key.name, live, owned)
     if not owned:
-        groups = {one.group: one.role for one in request.workloads if one.group}
-        yield from missing_items(composed, live, request.key.name, groups)
+        groups = {one.group: one.role for one in inputs.workloads if one.group}
+        yield from missing_items(composed, live, inputs.key.name, groups)
 
 
 def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
@@ -389,7 +387,7 @@ def _shaped(value: Any, shape: Any) -> Any:
 def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tuple[FieldChange, ...]:
     """The changes from the request; ``taken`` are the fields, as the server words them, that are taken from others."""
     # Of a list that is sent as a whole, the items that change are shown.
-    live, kept, base = prepared.live, prepared.kept, prepared.request.base
+    live, kept, base = prepared.live, prepared.kept, prepared.inputs.base
     schema = prepared.composed.schema if kept is None else by_item(prepared.composed.schema, kept.ledger)
     changes = []
     for change in differences(live, after, schema):
@@ -402,7 +400,7 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
         ):
             origin = base[0].id
         back = None if kept is None or origin is not None else _given_back(kept, change.path)
-        was, now = hidden_change(prepared.request.key, change.path, change.before, change.after, (live, after))
+        was, now = hidden_change(prepared.inputs.key, change.path, change.before, change.after, (live, after))
         changes.append(
             FieldChange(
                 path=change.path,
