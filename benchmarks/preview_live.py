@@ -94,8 +94,8 @@ def kubeconfig(file: Path, url: str, names: list[str]) -> None:
     file.write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
-def generated(folder: Path, count: int, contexts: list[str]) -> None:
-    """A project of ``count`` stacks under git with a branch that changes all of them."""
+def write_project(folder: Path, count: int, contexts: list[str]) -> None:
+    """Write a project of ``count`` stacks under git with a branch that changes all of them."""
     folder.mkdir()
     generate(folder, count)
     files = sorted((folder / "stacks").glob("Pulumi.*.yaml"))
@@ -132,8 +132,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         kubeconfig(work / "kubeconfig", url, names)
-        generated(work / "own", args.stacks, names)
-        generated(work / "shared", args.stacks, names[:1])
+        write_project(work / "own", args.stacks, names)
+        write_project(work / "shared", args.stacks, names[:1])
         cases["live"] = previewed(work / "own", work, work / "kubeconfig", args.runs, "--live")
         cases["recorded"] = previewed(work / "own", work, work / "kubeconfig", args.runs)
         cases["shared"] = previewed(work / "shared", work, work / "kubeconfig", args.runs, "--live")

@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,7 +22,7 @@ from modelyard.cli.common import (
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judged, judging
 from modelyard.cli.options import json_option, stack_argument, verbose_option
-from modelyard.cli.printing import show
+from modelyard.cli.printing import show_plan
 from modelyard.cli.question import need_yes
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
@@ -88,14 +89,12 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
     plan = refused(result.plan) if waits else result.plan
     if approved is not None:
         _same(approved, plan)
-    if not args.json:
-        show(_text(args, plan, sys.stdout))
+    asks = approved is None and plan.acts and not (args.yes or plan.blocked)
+    show_plan(partial(_text, args, plan), args, asks=asks)
     if plan.blocked:
         raise Stop(Exit.FINDINGS, "the plan has errors; nothing was changed", "", plan.findings if args.json else ())
-    if approved is None and plan.acts and not args.yes:
-        # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
-        seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
-        need_yes(f"{seen}Apply to {safe(plan.stack)}? ")
+    if asks:
+        need_yes(f"Apply to {safe(plan.stack)}? ")
     return plan
 
 

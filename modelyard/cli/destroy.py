@@ -5,16 +5,15 @@ ended; if that takes longer than ten minutes, destroy fails, and you can run it 
 since stay as they are; modelyard ledger --live shows them.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from modelyard.cli.common import need_context, need_engine, project_root, read_stack, stack_file, stack_name
 from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.options import json_option, stack_argument
-from modelyard.cli.printing import note, show
+from modelyard.cli.printing import note, show_plan
 from modelyard.cli.question import need_yes
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
@@ -46,14 +45,15 @@ def run(args: Namespace) -> Exit:
         stack = read_stack(root, name, path)
         need_context(stack)
         wanted = _look(root, stack)
-        if not args.json:
-            show(_text(args, wanted.plan, sys.stdout))
+        from modelyard.report.terminal import plan_text
+
+        show_plan(
+            lambda stream: plan_text(wanted.plan, style_for(args, stream), next_step=False), args, asks=not args.yes
+        )
         lost = _report(stack, wanted)
         if not args.yes:
-            # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
-            seen = "\n".join(_text(args, wanted.plan, sys.stderr)) + "\n" if args.json else ""
             what = ", with the runs that are deleted with their namespace" if lost else ""
-            need_yes(f"{seen}Destroy {safe(name)}{what}? A destroy does not wait for running jobs.\n")
+            need_yes(f"Destroy {safe(name)}{what}? A destroy does not wait for running jobs.\n")
         from modelyard.cli.running import run_engine
         from modelyard.engine.automation import destroy
 
@@ -126,8 +126,15 @@ def _look(root: Path, stack: "Stack") -> _Destroy:
                     f"check {f'the context of {remote}' if remote else 'kubernetes:context'} and KUBECONFIG; {forget}",
                 )
             left += [key.name for key in one.forgotten if key in there and ours(there[key])]
-            objects = Confidential(there)
-            states[remote] = ClusterState("live", live, version, objects, (), (), state_objects=one.objects)
+            states[remote] = ClusterState(
+                source="live",
+                identity=live,
+                version=version,
+                objects=Confidential(there),
+                nodes=(),
+                pods=(),
+                state_objects=one.objects,
+            )
     if left:
         raise Stop(
             Exit.STALE,
@@ -255,9 +262,3 @@ def report_kept_pods(plan: "Plan") -> None:
             f"Running pods of {key.kind} {key.name} keep the patched template. After the destroy, delete them when no "
             f"job runs in them{how}"
         )
-
-
-def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
-    from modelyard.report.terminal import plan_text
-
-    return plan_text(plan, style_for(args, stream), next_step=False)

@@ -2,7 +2,8 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import columns, style_for, to_nowhere
@@ -45,10 +46,22 @@ def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
     say_findings([finding for finding in findings if finding.blocks], args)
 
 
-def show(lines: Iterable[str]) -> None:
-    """Prints all that a verb is about to do; ends the run if nobody reads it."""
+def show_plan(text: Callable[[TextIO], list[str]], args: Namespace, *, asks: bool) -> None:
+    """Shows all that a verb is about to do; ends the run if nobody reads it.
+
+    With ``--json``, standard output has the outcome only, so a user who is asked sees the plan on standard error.
+
+    Args:
+        text: the plan as lines for a stream.
+        args: the verb's arguments; reads ``json``.
+        asks: whether the verb asks before it goes on.
+    """
+    if args.json:
+        if asks and sys.stdin.isatty():
+            sys.stderr.write("".join(f"{line}\n" for line in text(sys.stderr)))
+        return
     try:
-        say(lines)
+        say(text(sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
         to_nowhere(sys.stdout)

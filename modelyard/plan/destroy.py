@@ -45,7 +45,8 @@ def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Pla
     planned = [planned_drop(one, None) for one in objects]
     targets = (target._replace(cluster=part.name) for target, _ in planned)
     # Notes say that an apply restores or deletes the object.
-    about = [finding for _, found in planned for finding in loud(found)]
+    # An object that cannot be restored does not keep a destroy from the others.
+    about = [finding._replace(severity=Severity.WARNING) for _, found in planned for finding in loud(found)]
     about += (_unshown(key, config.kubernetes_version) for key in unknown)
     return Plan(
         stack=stack.name,

@@ -57,7 +57,7 @@ def news_of(
         else:
             still.append(finding)
             if (finding.summary, finding.severity) != (before.summary, before.severity):
-                moved.append(Moved(finding, _earlier(finding, before)))
+                moved.append(Moved(finding, _text_before(finding, before)))
     # What the base's rules still find in the head is not fixed.
     unmended = _partners(gone, lost)
     fixed = [finding for at, finding in enumerate(gone) if at not in unmended]
@@ -137,7 +137,7 @@ def _rank(finding: Finding) -> int:
     return _RANK.index(finding.severity)
 
 
-def _earlier(finding: Finding, before: Finding) -> str:
+def _text_before(finding: Finding, before: Finding) -> str:
     return before.summary if finding.severity is before.severity else f"{before.severity.value}: {before.summary}"
 
 

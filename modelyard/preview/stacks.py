@@ -172,6 +172,7 @@ def _other_amounts(cost: StackCost | None) -> bool:
 
 
 def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Planned:
+    """The stack's plan at one commit; empty, without findings, if the commit does not have its file."""
     return Planned(None, None, ()) if file is None else plan_recorded(root, file, today, platform)
 
 

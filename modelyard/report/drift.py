@@ -8,7 +8,7 @@ from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
 from modelyard.plan.drift import FORMAT_VERSION, FieldDrift, StackDrift, TargetDrift
 from modelyard.report.fields import rows_of, rows_text
-from modelyard.report.json import present, record
+from modelyard.report.json import record, without_absent
 from modelyard.report.style import PLAIN, Style, hanging, shorten, wrapped
 from modelyard.report.values import kind_and_name, owner_words
 from modelyard.stack.words import plural
@@ -116,6 +116,6 @@ def _field_document(field: FieldDrift) -> dict[str, Any]:
     return {
         "field": str(field.path),
         "applied": field.applied,
-        **present(live=field.live),
+        **without_absent(live=field.live),
         "owners": [record(owner) for owner in field.owners],
     }

@@ -37,7 +37,7 @@ def record(value: Any) -> dict[str, Any]:
     return {spelled(name): part for name, part in value._asdict().items()}
 
 
-def present(**values: Any) -> dict[str, Any]:
+def without_absent(**values: Any) -> dict[str, Any]:
     """The values that are not ``merge.ABSENT``: a missing key is a missing field, null is the value null."""
     return {name: value for name, value in values.items() if value is not merge.ABSENT}
 

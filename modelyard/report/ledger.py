@@ -8,7 +8,7 @@ from modelyard.kube import merge
 from modelyard.plan import FieldChange
 from modelyard.plan.undo.entries import Entry, Noted
 from modelyard.report.fields import field_names, rows_of, rows_text
-from modelyard.report.json import present, record
+from modelyard.report.json import record, without_absent
 from modelyard.report.style import PLAIN, Style, hanging, shorten, wrapped
 from modelyard.report.values import kind_and_name, owner_words
 from modelyard.stack.words import plural
@@ -94,7 +94,7 @@ def _field_document(entry: Entry) -> dict[str, Any]:
     return {
         "field": str(entry.path),
         "state": entry.state,
-        **present(before=entry.before, now=entry.now),
+        **without_absent(before=entry.before, now=entry.now),
         "owners": [record(owner) for owner in entry.owners],
         "holders": [record(owner) for owner in entry.holders],
     }

@@ -8,7 +8,7 @@ from modelyard.kube.merge import Path
 from modelyard.plan.values import names_its_item
 from modelyard.preview.matrix import Row
 from modelyard.report.fields import beginnings, field_names
-from modelyard.report.json import present
+from modelyard.report.json import without_absent
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
 from modelyard.report.values import fitted, writer
 from modelyard.stack.words import few, plural
@@ -88,7 +88,7 @@ def matrix_document(rows: Iterable[Row], stacks: Iterable[str]) -> dict[str, Any
             {
                 "target": row.target,
                 "field": row.field,
-                "values": [{**present(value=value), "stacks": list(names)} for value, names in row.values],
+                "values": [{**without_absent(value=value), "stacks": list(names)} for value, names in row.values],
             }
             for row in rows
         ],

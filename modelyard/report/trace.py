@@ -5,7 +5,7 @@ from typing import Any
 
 from modelyard.kube import merge
 from modelyard.plan.trace import Trace
-from modelyard.report.json import present, record
+from modelyard.report.json import record, without_absent
 from modelyard.report.style import PLAIN, Style, safe, shorten, table, wrapped
 from modelyard.report.values import fitted, writer
 from modelyard.stack.words import plural
@@ -72,7 +72,7 @@ def trace_document(traced: Trace) -> dict[str, Any]:
             }
             for setting in traced.settings
         ],
-        **present(before=traced.before, after=traced.after),
+        **without_absent(before=traced.before, after=traced.after),
     }
 
 
@@ -142,5 +142,5 @@ def _field(one: Trace) -> dict[str, Any]:
     return {
         "field": str(one.path),
         "patches": [setting.patch for setting in one.settings],
-        **present(before=one.before, after=one.after),
+        **without_absent(before=one.before, after=one.after),
     }

@@ -114,19 +114,14 @@ def preferred_nodes(value: Any, most: int) -> str:
 
 
 def _term(term: Mapping[str, Any], most: int) -> str:
-    expressions = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
+    parts = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
     # For the scheduler, an empty term matches no node.
-    return (
-        some([_expression(expression, most) for expression in expressions], most, " and ") if expressions else "no node"
-    )
+    return some([_expression(part, most) for part in parts], most, " and ") if parts else "no node"
 
 
 def _expression(expression: Mapping[str, Any], most: int) -> str:
-    key, operator, values = (
-        expression["key"],
-        expression["operator"],
-        [str(value) for value in expression.get("values") or ()],
-    )
+    key, operator = expression["key"], expression["operator"]
+    values = [str(value) for value in expression.get("values") or ()]
     match operator:
         case "In":
             return f"{key} in {some(values, most)}"

@@ -149,7 +149,7 @@ import sys
 from types import SimpleNamespace
 from modelyard.cli import app, destroy
 destroy._look = lambda *_: SimpleNamespace(plan=None, contexts={}, total=0)
-destroy._text, destroy._report = lambda *_: [], lambda *_: False
+destroy.show_plan, destroy._report = lambda *_, **__: None, lambda *_: False
 sys.exit(app.main(["destroy", "dev"]))
 """
 """A destroy that has looked at its cluster."""
@@ -205,9 +205,10 @@ def test_the_exit_codes_of_signals_are_those_of_shells() -> None:
 SHOWING = """
 import sys
 from modelyard.cli.exit import Stop
-from modelyard.cli.printing import show
+from argparse import Namespace
+from modelyard.cli.printing import show_plan
 try:
-    show(["a plan"])
+    show_plan(lambda _: ["a plan"], Namespace(json=False), asks=True)
 except Stop as stop:
     sys.stderr.write(stop.summary)
     sys.exit(int(stop.code))

@@ -21,7 +21,7 @@ Words = tuple[str, str, str]
 
 
 class Pair(NamedTuple):
-    """Amounts before and after and the difference, None if unknown."""
+    """Dollars an hour, or GPUs, before and after and the difference, None if unknown."""
 
     stack: int | None
     """Its index in the document; None for the total of several stacks."""

@@ -21,7 +21,7 @@ from modelyard.preview import (
 )
 from modelyard.preview.topology import topology_to_json
 from modelyard.preview.values import Moved, Relaxed, Waived
-from modelyard.report.json import present
+from modelyard.report.json import without_absent
 from modelyard.report.preview.outcome import Outcome, outcomes, title
 
 FORMAT_VERSION = 1
@@ -141,7 +141,7 @@ def _codes(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 
 def _field(field: FieldChange) -> dict[str, Any]:
-    values = present(before=_plain(field.before), after=_plain(field.after))
+    values = without_absent(before=_plain(field.before), after=_plain(field.after))
     return {"field": str(field.path), **values, "patch": field.patch}
 
 
