@@ -29,7 +29,7 @@ EXIT_CODES: dict[Exit, str] = {
     "formatted, packages that cannot be locked, a rejected or failed run, no logs of a run",
     Exit.USAGE: "bad input or usage, a stack that cannot be planned, an answer other than yes",
     Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached; "
-    "another run has locked the state; an apply or destroy failed",
+    "another Pulumi command has locked the state; an apply or destroy failed",
     Exit.STALE: "the plan is stale: its inputs or starting state have changed; the cluster or Pulumi's state is not "
     "that of the last apply",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",

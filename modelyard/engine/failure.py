@@ -112,11 +112,13 @@ def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
     if any(words in lowered for words in _LOCKED):
         holders = [f"{who} since {time}" for who, time in dict.fromkeys(_HOLDER.findall(f"{text}\n{output}"))]
         return EngineError(
-            ": ".join(("another run has locked the state of this stack", *holders)),
+            ": ".join(("another Pulumi command has locked the state of this stack", *holders)),
             f"wait until it ends; if it was killed, pulumi cancel --stack {stack} removes the lock",
         )
     if _JUST_ENDED.search(text):
-        return EngineError("another run has locked the state of this stack: it ended just now", "run it again")
+        return EngineError(
+            "another Pulumi command has locked the state of this stack: it ended just now", "run it again"
+        )
     if "passphrase" in lowered:
         return EngineError(
             "the stack's state is encrypted with another passphrase", "set PULUMI_CONFIG_PASSPHRASE to the right one"

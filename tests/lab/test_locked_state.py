@@ -16,7 +16,7 @@ from tests.lab.support.stuck_rollout import HEAD, hold, release
 
 REGION = "eu-west-1"
 KEYS = {"AWS_ACCESS_KEY_ID": "mock", "AWS_SECRET_ACCESS_KEY": "mock", "AWS_REGION": REGION}
-LOCKED = "another run has locked the state of this stack: "
+LOCKED = "another Pulumi command has locked the state of this stack: "
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
 

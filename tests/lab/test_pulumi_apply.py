@@ -180,7 +180,7 @@ def test_a_second_concurrent_apply_is_rejected(dev: Environment) -> None:
     assert code == 0, said
     assert rolled_out(dev.deployment(HEAD)), said
     assert second.returncode == 3
-    assert "another run has locked the state of this stack" in second.stderr
+    assert "another Pulumi command has locked the state of this stack" in second.stderr
     dev.settle()
     assert dev.plan().changed == ()
 

@@ -57,11 +57,14 @@ def test_messages(messages: list[str], summary: str, remedy: str) -> None:
 @pytest.mark.parametrize(
     ("output", "summary"),
     [
-        ("code: 255\nstderr: error: the stack is currently locked by 1 lock(s). Either wait", "another run has locked"),
+        (
+            "code: 255\nstderr: error: the stack is currently locked by 1 lock(s). Either wait",
+            "another Pulumi command has locked",
+        ),
         (
             'stderr: error: could not create stack: blob (key ".pulumi/locks/organization/p/dev/c1ea.json") '
             "(code=NotFound): operation error S3: GetObject, https response error StatusCode: 404",
-            "another run has locked the state of this stack: it ended just now",
+            "another Pulumi command has locked the state of this stack: it ended just now",
         ),
         (" stderr: error: getting stack configuration: incorrect passphrase", "another passphrase"),
         (
