@@ -284,6 +284,7 @@ def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
     ]
     # One pod fills a node of the pool, and the limit allows three more nodes.
     (node, *_) = (one for one in possible_nodes((L40S,)) if one.name == "l40s/g6e.xlarge")
+    assert node.allocatable["memory"] == 32 * 2**30
     grown = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, node._replace(name="new"))))
     limits = [reported(4, L40S._replace(gpus=gpus), site=grown) for gpus in (4, 3)]
     assert [severity for ((severity, _),) in limits] == [Severity.ADVICE, Severity.ERROR]

@@ -173,11 +173,13 @@ def test_an_invalid_borrow_or_lend_limit_is_reported(dev: Any, quota: Quota, coh
     assert told[:2] == ("QUE004", f"teams[0].quotas[0].{field}")
 
 
-def test_a_flavor_without_nodes_is_a_warning(dev: Any) -> None:
-    (told,) = [
-        one for one in pool(dev, VISION, flavors=(A10._replace(gpu="A30"),)).plan().findings if one.code == "QUE005"
+def test_each_flavor_without_nodes_is_a_warning(dev: Any) -> None:
+    flavors = (A10._replace(gpu="A30"), Flavor("other", "A40"))
+    told = [one for one in pool(dev, VISION, flavors=flavors).plan().findings if one.code == "QUE005"]
+    assert [(one.severity.value, one.detail) for one in told] == [
+        ("warning", "nvidia.com/gpu.product=NVIDIA-A30"),
+        ("warning", "nvidia.com/gpu.product=NVIDIA-A40"),
     ]
-    assert (told.severity.value, told.detail) == ("warning", "nvidia.com/gpu.product=NVIDIA-A30")
 
 
 def test_a_flavor_of_a_worker_cluster_hides_no_other_finding(dev: Any) -> None:

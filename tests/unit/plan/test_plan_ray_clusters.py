@@ -80,6 +80,9 @@ def test_a_cluster_that_kuberay_recreates_is_drained(dev: Site) -> None:
     # The head keeps the jobs that wait for workers.
     body["spec"]["workerGroupSpecs"][1]["replicas"] = 0
     assert with_ray_object(dev, KEY, body).plan().drains[0].targets == (KEY.name,)
+    # KubeRay keeps the pods, and there are no workers.
+    del body["spec"]["upgradeStrategy"]
+    assert all(KEY.name not in drain.targets for drain in with_ray_object(dev, KEY, body).plan().drains)
 
 
 @pytest.mark.parametrize(
