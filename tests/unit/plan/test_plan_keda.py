@@ -11,6 +11,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler, scalers_of
 from modelyard.plan.autoscaling import queries_of
 from modelyard.plan.cost.project import cost_of
+from modelyard.plan.keda import scalings
 from modelyard.stack.config import PatchChoice
 
 HEAD, RAY, CELERY, ROUTE = (
@@ -290,6 +291,17 @@ def test_the_cost_is_a_range_up_to_the_maximum_of_keda(dev: Any) -> None:
     switched = site.applied().asking(training="celery")
     counts = {one.name: one.pods for one in cost_of(switched.plan(), switched.state).targets}
     assert [one.high for one in counts[RAY]] == [3, 0]
+
+
+def test_keda_does_not_scale_what_a_paused_object_holds(dev: Any) -> None:
+    """KEDA pauses an object without a number of pods too: then nobody knows how many run."""
+    plan = keda(dev).plan()
+    (ray,) = [one for one in plan.targets if one.key.kind == "ScaledObject" and one.name == "ray-training"]
+    body = ray.after.reveal()
+    notes = {**body["metadata"].get("annotations", {}), "autoscaling.keda.sh/paused": "true"}
+    paused = ray._replace(after=Confidential({**body, "metadata": {**body["metadata"], "annotations": notes}}))
+    (scaling,) = scalings([paused]).values()
+    assert (scaling.most[1], scaling.least[1]) == (None, None)
 
 
 def test_a_recorded_autoscaler_names_its_owner() -> None:

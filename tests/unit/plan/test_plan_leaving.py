@@ -13,6 +13,7 @@ from modelyard.kube.state import ObjectKey, StateObject, annotations_of
 from modelyard.plan.destroy import destroy_plan
 from modelyard.plan.starting import moved_object
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
+from modelyard.plan.undo.findings import unlisted
 from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.report.terminal import plan_text
@@ -386,6 +387,15 @@ def test_a_target_with_a_broken_patch_is_not_a_dropped_target(dev: Any, tmp_path
     plan = applied._replace(library=broken).plan()
     assert plan.blocked
     assert [one.name for one in plan.targets if one.dropped] == []
+
+
+def test_lists_that_may_not_be_read_are_one_finding_in_each_cluster(dev: Any) -> None:
+    assert [*unlisted(dev.stack, ())] == []
+    lists = ("resourcequotas of ml-platform", "scaledobjects of ml-platform")
+    for cluster, where in (("", "ml-platform, so"), ("far", "in remote cluster far, so")):
+        (finding,) = unlisted(dev.stack, lists, cluster)
+        assert finding.code == "OWN017"
+        assert where in finding.summary
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])

@@ -14,7 +14,7 @@ from modelyard.cluster import Answer, Claim, Refusal
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan import FIELD_MANAGER
-from modelyard.plan.prediction import settled
+from modelyard.plan.prediction import settled, short_json
 from modelyard.plan.store import moved, plan_to_json
 
 Change = Callable[[dict[str, Any]], None]
@@ -110,6 +110,10 @@ def test_fields_that_admission_adds_are_in_the_plan_with_one_note(dev: Any) -> N
     assert finding.summary == f"the API server changes 3 fields of {HEAD} that no patch sets"
     assert f"{added}: nothing → proxy:1" in finding.detail
     assert not plan.blocked
+
+
+def test_values_in_findings_have_one_order() -> None:
+    assert short_json({"b": 1, "a": [2]}) == '{"a": [2], "b": 1}'
 
 
 def test_a_patched_value_that_admission_changes_is_a_warning(dev: Any) -> None:
