@@ -6,7 +6,7 @@ since stay as they are; modelyard ledger --live shows them.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -75,6 +75,8 @@ class _Destroy(NamedTuple):
     """The context of each cluster with objects of the stack; the home cluster's name is empty."""
     total: int
     """The number of the stack's objects, in all clusters."""
+    dropped: Mapping[str, tuple[str, ...]] = {}
+    """The objects in each remote cluster that the stack file no longer has."""
 
 
 def _look(root: Path, stack: "Stack") -> _Destroy:
@@ -143,16 +145,16 @@ def _look(root: Path, stack: "Stack") -> _Destroy:
         )
     total = sum(len(one.targets) for one in (applied, *applied.remotes.values()))
     dropped = dropped_remotes({name: one.objects for name, one in applied.remotes.items()}, contexts)
-    for remote, names in dropped.items():
-        note(f"Also deleted in remote cluster {remote}, which {stack.file} no longer has: {', '.join(names)}")
     plan = destroy_plan(stack, library_of(root), states, dropped)
-    return _Destroy(plan, {remote: context for remote, (context, _) in clusters.items()}, total)
+    return _Destroy(plan, {remote: context for remote, (context, _) in clusters.items()}, total, dropped)
 
 
 def _report(stack: "Stack", wanted: _Destroy) -> bool:
     """Reports what the plan does not show; returns whether runs are deleted with their namespace."""
     from modelyard.cluster.connection import ClusterError
 
+    for remote, names in wanted.dropped.items():
+        note(f"Also deleted in remote cluster {remote}, which {stack.file} no longer has: {', '.join(names)}")
     with ended_by(Exit.UNREACHABLE, ClusterError):
         lost = report_runs(stack, wanted.contexts)
         report_scaled(wanted.plan)

@@ -10,6 +10,7 @@ from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.pods import changed_templates, is_rolled
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, on_cluster
+from modelyard.plan.keda import freed
 from modelyard.plan.reach import kind_rank
 from modelyard.plan.undo.dropped import dropped_objects, planned_drop
 from modelyard.plan.values import Plan
@@ -38,14 +39,13 @@ def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Pla
     stack, config = part.stack, part.stack.config
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     namespace = config.platform.namespace
-    held = state.state_objects or {}
-    unknown = [key for key in sorted(held) if key[:2] not in schemas.every_kind]
+    held, kinds = state.state_objects or {}, schemas.every_kind
+    unknown = [key for key in sorted(held) if key[:2] not in kinds]
     state = state._replace(state_objects={key: one for key, one in held.items() if key not in unknown})
     objects = dropped_objects(set(), state, schemas, library, by_object(part.workloads), namespace, stack.full_name)
     planned = [planned_drop(one, None) for one in objects]
     targets = (target._replace(cluster=part.name) for target, _ in planned)
-    # Notes say that an apply restores or deletes the object.
-    # An object that cannot be restored does not keep a destroy from the others.
+    # Without notes: they say what an apply does. An error about one object does not stop a destroy of the others.
     about = [finding._replace(severity=Severity.WARNING) for _, found in planned for finding in loud(found)]
     about += (_unshown(key, config.kubernetes_version) for key in unknown)
     return Plan(
@@ -83,11 +83,9 @@ def _unshown(key: ObjectKey, version: str) -> Finding:
 
 def unscaled(plan: Plan) -> Iterator[ObjectKey]:
     """The Deployments that KEDA no longer scales after a destroy in the home cluster."""
-    for target in plan.targets:
-        body = target.before.reveal()
-        if target.key.kind == "ScaledObject" and target.action == "delete" and body is not None:
-            name = body["spec"]["scaleTargetRef"]["name"]
-            yield ObjectKey("apps/v1", "Deployment", target.key.namespace, name)
+    deleted = (target.before.reveal() for target in plan.targets if target.action == "delete")
+    for namespace, name in sorted(freed(body for body in deleted if body is not None)):
+        yield ObjectKey("apps/v1", "Deployment", namespace, name)
 
 
 def kept_pods(plan: Plan) -> Iterator[tuple[ObjectKey, tuple[Path, ...]]]:
