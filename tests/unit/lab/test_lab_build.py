@@ -1,5 +1,6 @@
 """The builder of the lab's tools, with a fake Go compiler that writes its arguments into the binary."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -135,6 +136,16 @@ print(build.build().folder)
     folders = {each.communicate(timeout=60)[0] for each in both}
     assert len(folders) == 1
     assert len(calls(fake)) == 2
+
+
+def test_a_single_tool_does_not_wait_for_the_lab(fake: Path) -> None:
+    def say(line: str) -> None:
+        assert not line.startswith("waiting")
+
+    builder.cache_folder().mkdir(parents=True)
+    with (builder.cache_folder() / "lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert builder.build_alone(Tool("one", "1.0", 60, "."), say).is_file()
 
 
 def test_a_cache_that_cannot_be_made_is_an_error(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
