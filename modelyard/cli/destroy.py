@@ -158,7 +158,6 @@ def _report(stack: "Stack", wanted: _Destroy) -> bool:
     with ended_by(Exit.UNREACHABLE, ClusterError):
         lost = report_runs(stack, wanted.contexts)
         report_scaled(wanted.plan)
-    report_kept_pods(wanted.plan)
     return lost
 
 
@@ -250,17 +249,4 @@ def report_scaled(plan: "Plan") -> None:
     if stay:
         note(
             f"KEDA stops scaling {' and '.join(stay)}. Their pods stay until you change the number with kubectl scale."
-        )
-
-
-def report_kept_pods(plan: "Plan") -> None:
-    """Reports the pods that keep their patched template, and how to replace them."""
-    from modelyard.plan.destroy import kept_pods
-    from modelyard.plan.target import deletion
-
-    for key, places in kept_pods(plan):
-        how = f": {deletion(key, places)}" if key.kind == "RayCluster" else ""
-        note(
-            f"Running pods of {key.kind} {key.name} keep the patched template. After the destroy, delete them when no "
-            f"job runs in them{how}"
         )

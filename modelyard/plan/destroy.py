@@ -5,13 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity, loud, ordered
 from modelyard.kube import merge
-from modelyard.kube.kinds import WORKLOAD_KINDS
-from modelyard.kube.merge import Path
-from modelyard.kube.scheduling.pods import changed_templates, is_rolled
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, on_cluster
 from modelyard.plan.keda import freed
 from modelyard.plan.reach import kind_rank
+from modelyard.plan.target import old_pods
 from modelyard.plan.undo.dropped import dropped_objects, planned_drop
 from modelyard.plan.values import Plan
 from modelyard.stack.config import Stack
@@ -47,6 +45,7 @@ def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Pla
     targets = (target._replace(cluster=part.name) for target, _ in planned)
     # Without notes: they say what an apply does. An error about one object does not stop a destroy of the others.
     about = [finding._replace(severity=Severity.WARNING) for _, found in planned for finding in loud(found)]
+    about += (finding for target, _ in planned for finding in old_pods(target))
     about += (_unshown(key, config.kubernetes_version) for key in unknown)
     return Plan(
         stack=stack.name,
@@ -86,13 +85,3 @@ def unscaled(plan: Plan) -> Iterator[ObjectKey]:
     deleted = (target.before.reveal() for target in plan.targets if target.action == "delete")
     for namespace, name in sorted(freed(body for body in deleted if body is not None)):
         yield ObjectKey("apps/v1", "Deployment", namespace, name)
-
-
-def kept_pods(plan: Plan) -> Iterator[tuple[ObjectKey, tuple[Path, ...]]]:
-    """The workloads whose running pods keep the patched template after a destroy, with the templates' places."""
-    for target in plan.targets:
-        before, after = target.before.reveal(), target.after.reveal()
-        if target.action == "restore" and target.key.kind in WORKLOAD_KINDS and not is_rolled(after):
-            changed = (change.path for change in target.changes)
-            if places := changed_templates(before, after, changed, running=True):
-                yield target.key, tuple(places)

@@ -206,9 +206,9 @@ def old_pods(target: TargetPlan) -> Iterator[Finding]:
         else "updateStrategy is OnDelete: the change counts for a pod once it is deleted and created again",
         remedy="set upgradeStrategy.type of the RayService to NewCluster"
         if target.key.kind == "RayService"
-        else f"after the apply, when no job runs in them, delete these pods: {deletion(target.key, places)}"
+        else f"afterwards, when no job runs in them, delete these pods: {deletion(target.key, places)}"
         if ray
-        else f"delete the pods of {target.name} after the apply, when no job runs in them",
+        else f"afterwards, when no job runs in them, delete the pods of {target.name}",
     )
 
 
