@@ -54,7 +54,8 @@ class Planned(NamedTuple):
 
     stack: Stack | None
     plan: Plan | None
-    findings: tuple[Finding, ...]
+    reasons: tuple[Finding, ...]
+    """Why there is no plan."""
     state: ClusterState | None = None
     """The starting state of the plan."""
     asked: "Asked | None" = None
@@ -62,10 +63,19 @@ class Planned(NamedTuple):
     remotes: Mapping[str, ClusterState] = {}
     """The starting states of the stack's remote clusters, by name."""
     partial: Plan | None = None
-    """If the stack patches an existing platform and none is recorded: the plan without a platform. Only the findings of
-    this plan count."""
+    """If the stack patches an existing platform and none is recorded: the plan without a platform."""
     prices: "Prices | None" = None
     """The prices of the file that the stack names; None if it names none, or if the file has errors."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Why there is no plan, and what is known without a platform."""
+        return ordered((*self.reasons, *self.known)) if self.known else self.reasons
+
+    @property
+    def known(self) -> tuple[Finding, ...]:
+        """The findings of ``partial`` that count: all but those that the platform lacks an object."""
+        return () if self.partial is None else tuple(one for one in self.partial.findings if not _of_platform(one))
 
     @property
     def clusters(self) -> tuple[tuple[Plan, ClusterState], ...]:
@@ -114,18 +124,11 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
     whole = _with((*findings, *wrong), plan, stack, today)
     if absent and plan.mode == "existing":
-        return with_partial(Planned(stack, None, absent), whole)
+        return Planned(stack, None, absent, partial=whole)
     if absent:
         found = (not_planned(one) if _of_platform(one) else one for one in whole.findings)
         whole = whole._replace(findings=ordered((*found, not_checked(stack))))
     return Planned(stack, whole, (), state, remotes=_states(starts), prices=prices)
-
-
-def with_partial(planned: Planned, partial: Plan) -> Planned:
-    """The result for a stack without a recorded platform, with the findings of its plan without a platform."""
-    reason = (one for one in planned.findings if one.code == ABSENT)
-    known = (one for one in partial.findings if not _of_platform(one))
-    return planned._replace(findings=ordered((*reason, *known)), partial=partial)
 
 
 def _of_platform(finding: Finding) -> bool:

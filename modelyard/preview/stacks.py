@@ -12,7 +12,7 @@ from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.cost.prices import Prices
 from modelyard.plan.cost.project import priced, prices_of
 from modelyard.plan.cost.values import StackCost
-from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown, with_partial
+from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.changes import weaker_in
@@ -302,7 +302,7 @@ def _findings(commit: Commit, planned: Planned, today: date, project: Path) -> t
         with in_project(project):
             found = check_plan(commit.root, stack, plan, today, commit.rules)
         if planned.plan is None:
-            found = with_partial(planned, plan._replace(findings=found)).findings
+            found = planned._replace(partial=plan._replace(findings=found)).findings
     shared = (*shared_findings(commit), *library_of(project).findings)
     if shared:
         whole = {(finding.code, finding.file, finding.summary) for finding in shared}

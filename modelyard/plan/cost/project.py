@@ -51,7 +51,7 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     except UNFIT:
         if not (damage := recorded_damage(root, planned.stack, planned.remotes)):
             raise
-        return planned._replace(plan=None, findings=damage)
+        return planned._replace(plan=None, reasons=damage)
     idle = _jobs_only(planned.stack, [name for name, targets in costs.items() if not targets])
     return planned._replace(plan=planned.plan._replace(cost=stack_cost(chain.from_iterable(costs.values()), idle)))
 
