@@ -142,7 +142,7 @@ def not_checked(stack: Stack) -> Finding:
     existing = stack.config.platform.mode == "existing"
     objects = "patched objects and policies about them, owners of fields, " if existing else ""
     return stack.finding(
-        "CFG101",
+        ABSENT,
         Severity.ADVICE,
         (),
         "no platform is recorded, so checks that need the cluster were left out",
