@@ -175,13 +175,11 @@ def _check(what: What, file: Path) -> Fresh[StackFindings]:
 
 
 def _findings(what: What, result: "Planned") -> StackFindings:
-    from modelyard.cluster.recorded import ABSENT
     from modelyard.plan.project import not_checked
 
     if result.partial is not None and result.stack is not None:
-        known = (one for one in result.findings if one.code != ABSENT)
         answers = _answers(what, result._replace(plan=result.partial))
-        return StackFindings(True, (*known, not_checked(result.stack), *answers))
+        return StackFindings(True, (*result.known, not_checked(result.stack), *answers))
     if result.plan is None or result.stack is None:
         return StackFindings(False, result.findings)
     return StackFindings(True, (*result.plan.findings, *_answers(what, result)))

@@ -97,8 +97,6 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
 
 def judged(root: Path, planned: "Planned", by: Judging, today: date) -> "Planned":
     """The plan with the findings of its policies, if there are policies to ask."""
-    from modelyard.plan.project import with_partial
-
     plan = planned.plan or planned.partial
     if plan is None or planned.stack is None or not by.policies:
         return planned
@@ -112,7 +110,7 @@ def judged(root: Path, planned: "Planned", by: Judging, today: date) -> "Planned
 
     findings = check_plan(root, planned.stack, plan, today, by.base)
     whole = plan._replace(findings=ordered((*findings, *news)) if news else findings)
-    return planned._replace(plan=whole) if planned.plan is not None else with_partial(planned, whole)
+    return planned._replace(plan=whole) if planned.plan is not None else planned._replace(partial=whole)
 
 
 def _weaker(root: Path, stack: "Stack", by: Judging) -> tuple[Finding, ...]:

@@ -121,7 +121,7 @@ def _planned(root: Path, document: str, file: str, line: int, scope: Scope) -> P
         return tuple(one._replace(line=line) if one.file == file and not one.line else one for one in findings)
 
     plan = None if made.plan is None else made.plan._replace(findings=placed(made.plan.findings))
-    return made._replace(plan=plan, findings=placed(made.findings))
+    return made._replace(plan=plan, reasons=placed(made.reasons))
 
 
 def _document(settings: Settings, given: Surroundings) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from modelyard.plan.target import REPLICAS, Foreign, Prepared, TargetInputs, fin
 from modelyard.plan.trace import Renderings, with_items
 from modelyard.plan.undo.dropped import Dropped, dropped_objects, of_another_state, planned_drop, strangers
 from modelyard.plan.values import TargetPlan
-from modelyard.stack import codes
 from modelyard.stack.config import Config, Stack, dotted
 from modelyard.stack.words import nearest
 from modelyard.workloads import Facts, Workload
@@ -48,15 +47,9 @@ class Unsettled(NamedTuple):
         """Whether the object is one of these."""
         return self.everything or name in self.names
 
-    def judges(self, finding: Finding) -> bool:
-        """Whether the finding concerns such an object, or a waiver that may be for one."""
-        if finding.code == codes.WAIVER_UNUSED:
-            return bool(self)
-        return bool(finding.target) and self.holds(finding.target)
-
     def without(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings that do not depend on these objects."""
-        return (finding for finding in findings if not self.judges(finding))
+        """The findings that do not concern these objects."""
+        return (finding for finding in findings if not finding.target or not self.holds(finding.target))
 
 
 class Objects(NamedTuple):

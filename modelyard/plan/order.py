@@ -25,6 +25,8 @@ from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
 from modelyard.workloads.training.backend import NoJobSource
 
+STOPS_JOBS = "RES102"
+"""Code of the finding that running jobs are stopped."""
 _WAITS = regex(r",? once [A-Z][a-z]* is idle|(; \w+|, which) is idle by then|; the drain takes at most [^;]+")
 
 
@@ -350,7 +352,7 @@ def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Set[str]) 
         longest = backend.longest_job(config)
         if stopped and target.grace_period < longest:
             yield Finding(
-                "RES102",
+                STOPS_JOBS,
                 Severity.WARNING,
                 f"{plural(stopped, 'running pod')} of {target.name} will be stopped; "
                 f"a job in it has {in_words(target.grace_period)} to finish",

@@ -153,7 +153,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         return Finding(
             "OWN002",
             Severity.ERROR,
-            f"{writers} {'keeps' if len(controllers) == 1 else 'keep'} writing {field}",
+            f"{writers} keeps writing {field}" if len(controllers) == 1 else f"{writers} keep writing {field}",
             target=target,
             field=field,
             detail="modelyard would set it too, and each would keep overwriting the other",

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     from modelyard.cluster.requests import Asked
     from modelyard.kube.state import StateObject
+    from modelyard.plan.cost.file import Loaded
+    from modelyard.plan.cost.prices import Prices
 
 
 class Planned(NamedTuple):
@@ -52,7 +54,8 @@ class Planned(NamedTuple):
 
     stack: Stack | None
     plan: Plan | None
-    findings: tuple[Finding, ...]
+    reasons: tuple[Finding, ...]
+    """Why there is no plan."""
     state: ClusterState | None = None
     """The starting state of the plan."""
     asked: "Asked | None" = None
@@ -60,8 +63,19 @@ class Planned(NamedTuple):
     remotes: Mapping[str, ClusterState] = {}
     """The starting states of the stack's remote clusters, by name."""
     partial: Plan | None = None
-    """If the stack patches an existing platform and none is recorded: the plan without a platform. Only the findings of
-    this plan count."""
+    """If the stack patches an existing platform and none is recorded: the plan without a platform."""
+    prices: "Prices | None" = None
+    """The prices of the file that the stack names; None if it names none, or if the file has errors."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Why there is no plan, and what is known without a platform."""
+        return ordered((*self.reasons, *self.known)) if self.known else self.reasons
+
+    @property
+    def known(self) -> tuple[Finding, ...]:
+        """The findings of ``partial`` that count: all but those that the platform lacks an object."""
+        return () if self.partial is None else tuple(one for one in self.partial.findings if not _of_platform(one))
 
     @property
     def clusters(self) -> tuple[tuple[Plan, ClusterState], ...]:
@@ -99,7 +113,8 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
     gone = dropped_remotes(left, ())
-    wrong = (*wrong, *unread, *check_dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
+    prices, of_prices = named_prices(root, stack)
+    wrong = (*wrong, *unread, *check_dropped(stack, gone), *grown.findings, *of_prices)
     try:
         plan = make_plan(stack, library_of(root), state, today, remotes=starts)
     except UNFIT:
@@ -109,18 +124,11 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
     whole = _with((*findings, *wrong), plan, stack, today)
     if absent and plan.mode == "existing":
-        return with_partial(Planned(stack, None, absent), whole)
+        return Planned(stack, None, absent, partial=whole)
     if absent:
         found = (not_planned(one) if _of_platform(one) else one for one in whole.findings)
         whole = whole._replace(findings=ordered((*found, not_checked(stack))))
-    return Planned(stack=stack, plan=whole, findings=(), state=state, remotes=_states(starts))
-
-
-def with_partial(planned: Planned, partial: Plan) -> Planned:
-    """The result for a stack without a recorded platform, with the findings of its plan without a platform."""
-    reason = (one for one in planned.findings if one.code == ABSENT)
-    known = (one for one in partial.findings if not _of_platform(one))
-    return planned._replace(findings=ordered((*reason, *known)), partial=partial)
+    return Planned(stack, whole, (), state, remotes=_states(starts), prices=prices)
 
 
 def _of_platform(finding: Finding) -> bool:
@@ -134,7 +142,7 @@ def not_checked(stack: Stack) -> Finding:
     existing = stack.config.platform.mode == "existing"
     objects = "patched objects and policies about them, owners of fields, " if existing else ""
     return stack.finding(
-        "CFG101",
+        ABSENT,
         Severity.ADVICE,
         (),
         "no platform is recorded, so checks that need the cluster were left out",
@@ -272,13 +280,13 @@ def named_files(stack: Stack) -> tuple[str, ...]:
     return (*prices, *lists, *(lock_file(one.name) for one in config.environments))
 
 
-def _about_prices(root: Path, stack: Stack) -> tuple[Finding, ...]:
-    """The findings about the stack's price file, with or without costs in the plan."""
+def named_prices(root: Path, stack: Stack) -> "Loaded":
+    """The prices of the file that a stack names, with all findings about it; no prices if a finding is an error."""
     if stack.config.prices is None:
-        return ()
+        return None, ()
     from modelyard.plan.cost.file import load_prices  # few stacks have a file, and a cold start must be short
 
-    return load_prices(root, stack.config.prices, stack)[1]
+    return load_prices(root, stack.config.prices, stack)
 
 
 def _with_project(root: Path, stack: Stack) -> Stack:
@@ -338,10 +346,11 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, _library(root, stack), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    extra = (*findings, *compared, *notes, *check_dropped(stack, gone), *grown.findings, *_about_prices(root, stack))
+    prices, of_prices = named_prices(root, stack)
+    extra = (*findings, *compared, *notes, *check_dropped(stack, gone), *grown.findings, *of_prices)
     plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
     whole = _with(extra, plan, stack, today)
-    return Planned(stack=stack, plan=whole, findings=(), state=state, asked=counter.total(), remotes=_states(starts))
+    return Planned(stack, whole, (), state, counter.total(), _states(starts), prices=prices)
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:

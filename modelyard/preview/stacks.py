@@ -12,7 +12,8 @@ from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.cost.prices import Prices
 from modelyard.plan.cost.project import priced, prices_of
 from modelyard.plan.cost.values import StackCost
-from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown, with_partial
+from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown
+from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.changes import weaker_in
 from modelyard.policy.check import check_plan
@@ -24,8 +25,6 @@ from modelyard.preview.submitted import Submitted, submissions, submitted
 from modelyard.preview.topology import topology
 from modelyard.preview.values import StackDiff, SubmissionDiff
 from modelyard.stack import Stack
-
-_DRAFT = "PAT018"
 
 
 class Job(NamedTuple):
@@ -56,9 +55,9 @@ def _compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | 
         return _judged_twice(base, head, today, job) if job.rules else None
     if same := _same_inputs(base.root, head.root, job):
         before, after = same
-        if not job.rules and before.drafts == after.drafts:
+        if not job.rules and before.warnings == after.warnings:
             return None
-        return _judged_twice(base, head, today, job, before.drafts)
+        return _judged_twice(base, head, today, job, same)
     return _planned_twice(base, head, today, job)
 
 
@@ -177,7 +176,7 @@ def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Plan
 
 
 def _judged_twice(
-    at_base: Commit, at_head: Commit, today: date, job: Job, drafts: tuple[Finding, ...] | None = None
+    at_base: Commit, at_head: Commit, today: date, job: Job, inputs: "tuple[_Inputs, _Inputs] | None" = None
 ) -> StackDiff | None:
     """The difference of a stack whose plan is the same at both commits: planned once, judged by the rules of each.
 
@@ -186,7 +185,7 @@ def _judged_twice(
         at_head: the project at the head.
         today: the date for waivers.
         job: the stack, with a file at both commits.
-        drafts: the base's findings about drafts, None if the head has the same.
+        inputs: the inputs of its plan at the base and at the head; None if nothing differs in them.
     """
     assert job.head is not None
     head_root = at_head.root
@@ -194,9 +193,10 @@ def _judged_twice(
     if planned.plan is None or planned.stack is None:
         return None
     earlier = planned
-    if drafts is not None:
-        others = (finding for finding in planned.plan.findings if finding.code != _DRAFT)
-        earlier = planned._replace(plan=planned.plan._replace(findings=ordered((*others, *drafts))))
+    if inputs is not None:
+        before, after = inputs
+        found = {*planned.plan.findings} - after.warnings | before.warnings
+        earlier = planned._replace(plan=planned.plan._replace(findings=ordered(found)))
     base, head = _at_commit(at_base, earlier, today, head_root), _at_commit(at_head, planned, today)
     applied = _applied(planned.plan)
     rules = Rules(base.findings, partial(_fate, at_head, planned.stack)) if job.rules else None
@@ -221,6 +221,8 @@ def _applied(plan: Plan) -> Plan:
             )
             for target in plan.asked
         ),
+        steps=(),
+        drains=(),
         remotes=tuple(map(_applied, plan.remotes)),
     )
 
@@ -257,7 +259,8 @@ class _Inputs(NamedTuple):
 
     plan: object
     """Equal if the plan is the same."""
-    drafts: tuple[Finding, ...]
+    warnings: frozenset[Finding]
+    """Warnings about its patches, such as drafts, which change no object."""
 
 
 @of_project
@@ -267,11 +270,11 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
         return None
     parts = [part.chosen(library_of(root)) for part in cluster_parts(stack)]
     problems = [finding for _, found in parts for finding in found]
-    drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
-    others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
+    errors = [(finding.code, finding.summary) for finding in problems if finding.blocks]
+    warnings = frozenset(place_field(finding, stack) for finding in problems if not finding.blocks)
     patches = [(one.patch.id, one.patch.sha256) for chosen, _ in parts for one in chosen]
     own = (stack.file, stack.sha256, stack.config.environments, submitted(stack, library_of(root)), own_gpus())
-    return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
+    return _Inputs((*own, patches, errors, prices_of(root, stack)), warnings)
 
 
 def _at_commit(commit: Commit, planned: Planned, today: date, project: Path | None = None) -> StackAtCommit:
@@ -299,7 +302,7 @@ def _findings(commit: Commit, planned: Planned, today: date, project: Path) -> t
         with in_project(project):
             found = check_plan(commit.root, stack, plan, today, commit.rules)
         if planned.plan is None:
-            found = with_partial(planned, plan._replace(findings=found)).findings
+            found = planned._replace(partial=plan._replace(findings=found)).findings
     shared = (*shared_findings(commit), *library_of(project).findings)
     if shared:
         whole = {(finding.code, finding.file, finding.summary) for finding in shared}

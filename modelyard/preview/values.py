@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, get_args
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding
 from modelyard.plan.cost.values import StackCost
+from modelyard.plan.order import STOPS_JOBS
 from modelyard.plan.values import FieldChange, Step
 from modelyard.preview.topology import Topology
 from modelyard.probes import Drain
@@ -20,8 +21,6 @@ possible, it costs more.
 RISKS: tuple[Risk, ...] = get_args(Risk)
 HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
 """Kinds whose deletion deletes data."""
-STOPS_JOBS = "RES102"
-"""Code of the finding that running jobs are stopped."""
 TargetStatus = Literal["added", "removed", "deleted", "changed", "same"]
 SubmissionKind = Literal[
     "apply", "job", "pipeline", "environment", "notebooks", "remote resource", "provider", "bucket"

@@ -11,17 +11,10 @@ from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
 from modelyard.report.values import NAMES
 from modelyard.stack.words import few, plural
 
-_ONE = {
-    "OWN001": "takes ownership of {field} from {owner}",
-    "OWN002": "{owner} keeps writing {field}",
-    "OWN003": "{owner} holds {field} and will write it again at its next sync",
-}
-"""The plan's wording for each."""
-_MANY = {
-    "OWN001": "takes ownership of {number} fields from {owner}",
-    "OWN002": "{owner} keeps writing {number} fields",
-    "OWN003": "{owner} holds {number} fields and will write them again at its next sync",
-}
+_FIELD = "{field}"
+_TAKES = f"takes ownership of {_FIELD} from "
+_WRITES = (f" keeps writing {_FIELD}", f" holds {_FIELD} and will write it again at its next sync")
+"""The plan's words for one field and its owner, which stands behind or before them."""
 
 
 class ShownFinding(NamedTuple):
@@ -57,11 +50,9 @@ def together(findings: Iterable[Finding]) -> list[list[Finding]]:
     """
     places: dict[object, list[Finding]] = {}
     for finding in findings:
-        owner = _owner(finding)
         like: object = len(places)
-        if owner:
-            # Everything except the field, its line and its wording.
-            like = finding._replace(summary="", field="", line=0, column=0), owner
+        if sentence := _of_any_field(finding):
+            like = finding._replace(summary=sentence, field="", line=0, column=0)
         elif _is_cause(finding):
             like = finding._replace(summary=finding.summary.replace(finding.target, ""), target="")
         elif finding.file:
@@ -73,8 +64,9 @@ def together(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 def taken_over(findings: Iterable[Finding]) -> dict[str, int]:
     """How many fields a plan takes over routinely, by owner."""
-    owners = sorted(_owner(one) for one in findings if one.severity is Severity.ADVICE and not one.waived)
-    return {owner: owners.count(owner) for owner in owners if owner}
+    notes = (one for one in findings if one.severity is Severity.ADVICE and not one.waived)
+    owners = sorted(sentence.removeprefix(_TAKES) for one in notes if (sentence := _of_any_field(one)))
+    return {owner: owners.count(owner) for owner in owners}
 
 
 def _of_several(found: list[ShownFinding]) -> ShownFinding:
@@ -93,11 +85,11 @@ def _shown(found: list[Finding]) -> ShownFinding:
     if len(found) > 1 and _is_cause(first):
         names = few(sorted(one.target for one in found), NAMES)
         return ShownFinding(first._replace(summary=first.summary.replace(first.target, names), target=""))
-    if not _owner(first) or (len(found) == 1 and first.severity is not Severity.ADVICE):
+    sentence = _of_any_field(first)
+    if not sentence or (len(found) == 1 and first.severity is not Severity.ADVICE):
         stacks = tuple(dict.fromkeys(one.stack for one in found))
         return ShownFinding(first, (), stacks if len(stacks) > 1 else ())
-    summary = _MANY[first.code].format(number=len(found), owner=_owner(first))
-    summary = summary.replace("1 fields", "1 field", 1) if len(found) == 1 else summary
+    summary = sentence.replace(_FIELD, plural(len(found), "field")).replace("write it again", "write them again")
     return ShownFinding(first._replace(summary=summary), tuple(field_names(Path.parse(one.field) for one in found)))
 
 
@@ -106,14 +98,10 @@ def _is_cause(finding: Finding) -> bool:
     return bool(finding.target) and finding.field.startswith("platform.")
 
 
-def _owner(finding: Finding) -> str:
-    """The owner in the finding, empty if it does not concern one field and its owner."""
-    if finding.code not in _ONE or not finding.field:
-        return ""
-    before, _, after = _ONE[finding.code].replace("{field}", finding.field).partition("{owner}")
-    if not (finding.summary.startswith(before) and finding.summary.endswith(after)):
-        return ""
-    return finding.summary[len(before) : len(finding.summary) - len(after)]
+def _of_any_field(finding: Finding) -> str:
+    """The summary with ``_FIELD`` for its field; empty if it does not concern one field and its owner."""
+    sentence = finding.summary.replace(finding.field, _FIELD, 1) if finding.field else ""
+    return sentence if sentence.startswith(_TAKES) or sentence.endswith(_WRITES) else ""
 
 
 _INDENT = 18

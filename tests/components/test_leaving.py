@@ -83,7 +83,7 @@ def test_an_unreadable_engine_state_stops_the_run(monkeypatch: pytest.MonkeyPatc
     """Without it the engine would delete what no plan contains."""
     stack, state = site("dev")
     unread = state._replace(state_error="pulumi is not on PATH")
-    planned = Planned(stack=stack, plan=existing("dev"), findings=(), state=unread)
+    planned = Planned(stack=stack, plan=existing("dev"), reasons=(), state=unread)
 
     def plan_live(root: Path, file: Path, today: date) -> Planned:
         return planned

@@ -26,7 +26,7 @@ from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.cost.prices import LIST, Prices, cpu_price, gpu_price
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, TargetCost, stack_cost, sum_of
 from modelyard.plan.keda import scalings
-from modelyard.plan.project import UNFIT, Planned, recorded_damage
+from modelyard.plan.project import UNFIT, Planned, named_prices, recorded_damage
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import Stack
 from modelyard.workloads.facts.remote import remote_clusters
@@ -43,7 +43,7 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     """
     if planned.stack is None or planned.plan is None or planned.state is None:
         return planned
-    prices, _ = prices_of(root, planned.stack)
+    prices = LIST if planned.stack.config.prices is None else planned.prices
     if prices is None:
         return planned
     try:
@@ -51,7 +51,7 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     except UNFIT:
         if not (damage := recorded_damage(root, planned.stack, planned.remotes)):
             raise
-        return planned._replace(plan=None, findings=damage)
+        return planned._replace(plan=None, reasons=damage)
     idle = _jobs_only(planned.stack, [name for name, targets in costs.items() if not targets])
     return planned._replace(plan=planned.plan._replace(cost=stack_cost(chain.from_iterable(costs.values()), idle)))
 
@@ -71,11 +71,7 @@ def prices_of(root: Path, stack: Stack) -> tuple[Prices | None, tuple[Finding, .
 
     A stack that names no file uses only list prices.
     """
-    if stack.config.prices is None:
-        return LIST, ()
-    from modelyard.plan.cost.file import load_prices  # few stacks have a file, and a cold start must be short
-
-    return load_prices(root, stack.config.prices, stack)
+    return (LIST, ()) if stack.config.prices is None else named_prices(root, stack)
 
 
 class Load(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from modelyard.cluster.recorded import ABSENT
 from modelyard.findings import Finding, loud
 from modelyard.plan.cost.values import StackCost
 from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN
@@ -120,7 +121,7 @@ def _headline(stack: StackDiff, actions: str) -> str:
 
 def _unrecorded(stack: StackDiff) -> bool:
     """Whether a stack has no plan only because its platform is not recorded."""
-    return stack.unplanned and {one.code for one in (*stack.new, *stack.still) if one.blocks} == {"CFG101"}
+    return stack.unplanned and {one.code for one in (*stack.new, *stack.still) if one.blocks} == {ABSENT}
 
 
 def _codes(errors: Iterable[Finding]) -> str:

@@ -139,7 +139,8 @@ def planned(dev: Any, tmp_path: Path) -> Any:
             (tmp_path / FILE).write_text(content)
         config = dev.stack.config._replace(prices=FILE)
         stack = dev.stack._replace(config=config, positions={**dev.stack.positions, ("prices",): (33, 3)})
-        return priced(tmp_path, Planned(stack, dev.plan(), (), dev.state))
+        prices, _ = load_prices(tmp_path, FILE, stack)
+        return priced(tmp_path, Planned(stack, dev.plan(), (), dev.state, prices=prices))
 
     return made
 

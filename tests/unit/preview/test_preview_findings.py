@@ -283,6 +283,21 @@ def test_a_release_taken_back_is_an_error_and_its_stacks_use_drafts(repository: 
     assert "ray-worker@v1 was un-released" in finding.summary
 
 
+def test_a_release_alone_fixes_a_warning_of_each_stack_and_has_no_steps(repository: Any) -> None:
+    file = repository.root / "patches/patches.lock"
+    released = file.read_text()
+    repository.git("checkout", "--quiet", "main")
+    file.write_text("".join(line for line in released.splitlines(True) if not line.startswith("ray-worker/v1 ")))
+    repository.commit()
+    repository.git("checkout", "--quiet", "-B", "feature")
+    file.write_text(released)
+    found = repository.preview()
+    assert [[(one.code, one.stack) for one in stack.fixed] for stack in found.stacks] == [
+        [("PAT018", stack.stack)] for stack in found.stacks
+    ]
+    assert {(stack.risk, stack.steps, stack.drains) for stack in found.stacks} == {("none", (), ())}
+
+
 @pytest.mark.parametrize("content", [None, "<<<<<<< HEAD\n"], ids=["a-folder", "a-conflict"])
 def test_an_unreadable_lock_takes_no_release_back(repository: Any, content: str | None) -> None:
     file = repository.root / "patches/patches.lock"
