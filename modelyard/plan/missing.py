@@ -108,18 +108,11 @@ def in_namespace(
 
 def not_planned(missing: Finding) -> Finding:
     """The finding about a missing object for a stack without a recorded platform: the target is not planned."""
-    return Finding(
-        MISSING,
-        Severity.WARNING,
-        f"the changes of {missing.target} are not planned, because no recorded platform contains it",
-        stack=missing.stack,
-        target=missing.target,
-        field=missing.field,
+    return missing._replace(
+        severity=Severity.WARNING,
+        summary=f"the changes of {missing.target} are not planned, because no recorded platform contains it",
         detail="patches change it, and the stack does not create it",
         remedy=f"run: modelyard record {missing.stack}",
-        file=missing.file,
-        line=missing.line,
-        column=missing.column,
     )
 
 
