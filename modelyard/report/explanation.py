@@ -50,7 +50,9 @@ def _filled(text: str, style: Style, lead: str = "") -> list[str]:
     """A paragraph of Markdown filled to the width, with colours instead of its marks, which have no width."""
     found = ((mark, mark.lastgroup) for mark in _MARKED.finditer(safe(text)))
     parts = [
-        (mark[0] if kind == "code" and not style.colour else mark[kind], kind) for mark, kind in found if kind is not None
+        (mark[0] if kind == "code" and not style.colour else mark[kind], kind)
+        for mark, kind in found
+        if kind is not None
     ]
     marks = iter([mark for part, mark in parts for character in part if not character.isspace()])
     paints = {"bold": style.bold, "code": style.link}
