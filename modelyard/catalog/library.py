@@ -561,7 +561,7 @@ def _compare_with_lock(
                 f"released patch {patch.id} was changed",
                 f"restore it from the commit that released it (git log -- {LOCK}): "
                 f"git checkout COMMIT -- {patch.file}; "
-                f"change it in patches/{patch.name}/v{newest + 1} instead",
+                f"put the change into a new version, patches/{patch.name}/v{newest + 1}",
                 1 if changed else 0,
                 detail=detail,
             )

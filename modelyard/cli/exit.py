@@ -26,7 +26,7 @@ class Exit(IntEnum):
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
     Exit.FINDINGS: "a finding that is an error, drift, a failed verification or check of doctor, files that are not "
-    "formatted, packages that cannot be locked, a rejected or failed run, no logs of a run",
+    "formatted, packages that cannot be locked, a rejected or failed run, a run without logs",
     Exit.USAGE: "bad input or usage, a stack that cannot be planned, an answer other than yes",
     Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached; "
     "another Pulumi command has locked the state; an apply or destroy failed",

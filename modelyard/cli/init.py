@@ -45,8 +45,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--from-cluster",
         action="store_true",
-        help="write a stack file for the platform that runs in a cluster, and record the platform; an existing project "
-        "gets nothing else",
+        help="write a stack file for the platform that runs in a cluster, and record the platform; in an existing "
+        "project, write nothing else",
     )
     parser.add_argument(
         "--context",

@@ -40,8 +40,7 @@ def change_and_label_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--changed-since",
         metavar="REF",
-        help="the stacks that depend on a file that has changed since the last commit in common with this branch, tag "
-        "or commit",
+        help="the stacks that depend on a file that has changed since the merge base with this branch, tag or commit",
     )
     parser.add_argument(
         "--label",

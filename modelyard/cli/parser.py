@@ -38,7 +38,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "render": Verb("render", "write the rendered patches as files"),
         "blame": Verb("blame", "trace a field to its patches, owners and line"),
         "preview": Verb("preview", "show what a branch changes in every stack"),
-        "promote": Verb("promote", "propose the edit that copies settings of a stack to another"),
+        "promote": Verb("promote", "propose the edit that copies settings from one stack to another"),
     },
     "apply and undo": {
         "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
@@ -174,7 +174,7 @@ class Parser(ArgumentParser):
 
 def global_options(parser: ArgumentParser) -> None:
     """Adds the options that stand before or after the verb."""
-    parser.add_argument("-C", dest="directory", metavar="DIR", help="use the project in this folder")
+    parser.add_argument("-C", dest="directory", metavar="DIR", help="use the project in folder DIR")
     parser.add_argument(
         *COLOUR,
         dest="colour",

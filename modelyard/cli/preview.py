@@ -41,8 +41,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--base",
         metavar="REF",
-        help="branch, tag or commit; the preview compares with the last commit in common with it (default: in CI the "
-        "pull request's target branch, else the default branch, such as origin/main)",
+        help="compare with the merge base with this branch, tag or commit (default: in CI the pull request's target "
+        "branch, else the default branch, such as origin/main)",
     )
     parser.add_argument("--head", metavar="REF", help="the commit with the changes (default: the working tree)")
     parser.add_argument(

@@ -44,7 +44,11 @@ def configure(parser: ArgumentParser) -> None:
         help="a stack, or the stacks with a label, for the first wave (repeatable)",
     )
     split = parser.add_mutually_exclusive_group()
-    split.add_argument("--by", metavar="KEY", help="a wave for each value of this label; stacks without it come last")
+    split.add_argument(
+        "--by",
+        metavar="KEY",
+        help="a wave for each value of this label, in alphabetical order; stacks without it come last",
+    )
     split.add_argument(
         "--percent",
         type=percentages,

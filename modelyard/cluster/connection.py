@@ -271,7 +271,7 @@ def kubeconfigs() -> list[KubeConfig]:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         why = _why(error).removeprefix(f"{os.path.expanduser(named)}: ")  # noqa: PTH111 (no home)
         remedy = f"set KUBECONFIG to your kubeconfig, or {'create' if _missing(error) else 'correct'} the file"
-        raise ClusterError(f"no kubeconfig could be read from {named}: {why}", remedy, lasting=True) from error
+        raise ClusterError(f"cannot read the kubeconfig {named}: {why}", remedy, lasting=True) from error
 
 
 def transport(client: Client) -> httpx2.Client:

@@ -26,7 +26,7 @@ from modelyard.names import (
 )
 from modelyard.quantity import GB, parse, times
 from modelyard.stack.config import Path, SeenGpu, Stack
-from modelyard.stack.words import few, plain, plural
+from modelyard.stack.words import few, listed, plain, plural
 
 Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
@@ -250,7 +250,8 @@ def _memory_findings(stack: Stack, nodes: tuple[Node, ...], training: PodSizes) 
             (training.role, "memory"),
             f"{field} is {spelled(training.memory)} per GPU, and a GPU has {needed} GB on {few(sorted(names))}",
             detail="A training pod needs as much memory as its GPU has, and so does a job on one of its GPUs. "
-            f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods can run on nodes with any of them.",
+            f"gpu.model {gpu.short} stands for {listed(gpu.members, 'and')}, "
+            "so pods can run on nodes with any of them.",
             remedy=f"set {field} to {least_gi(needed)}Gi or more"
             + ("" if everywhere else ", or name the smaller variant in gpu.model"),
             target=training.deployment,

@@ -152,7 +152,7 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
             changed = patch.changed_files(earlier.file_digests) if earlier is not None else []
             yield _error(
                 f"released patch {shown} was changed, and its line in the lock was {how}",
-                f"{restored}; change it in {PATCHES_FOLDER}/{patch_name}/v{newest + 1} instead",
+                f"{restored}; put the change into a new version, {PATCHES_FOLDER}/{patch_name}/v{newest + 1}",
                 f"{patch.file}/{changed[0]}" if changed else patch.file,
                 1 if changed else 0,
                 f"the base's lock has SHA-256 {before[name][:12]}…, but the patch's files have {patch.sha256[:12]}…",

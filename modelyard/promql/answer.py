@@ -23,7 +23,7 @@ def check_answer(text: str, tree: Node) -> Iterator[Problem]:
         yield Problem(Kind.TYPE, start, "the result is a window of samples, not a number", remedy=remedy)
         return
     if shape.kind == "string":
-        yield Problem(Kind.TYPE, start, "the result is a text, not a number", remedy="drop the quotes around it")
+        yield Problem(Kind.TYPE, start, "the result is a string, not a number", remedy="drop the quotes around it")
         return
     query = " ".join(text.split())
     short = query if len(query) <= _LONGEST_REMEDY else "…"

@@ -15,7 +15,7 @@ class Kind(Enum):
     JOINED = "joined"
     """Several queries joined with ``&``."""
     TYPE = "type"
-    """The answer is a range of samples or a text, not a number."""
+    """The answer is a window of samples or a string, not a number."""
     MANY = "many"
     """The answer can be several series."""
     EMPTY = "empty"

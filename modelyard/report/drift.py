@@ -22,7 +22,7 @@ def drift_text(drifts: Iterable[StackDrift], style: Style = PLAIN) -> list[str]:
 def _stack(drift: StackDrift, style: Style) -> Iterator[str]:
     objects, drifted = plural(len(drift.targets), "object"), len(drift.drifted)
     words = {
-        "same": f"as it was applied ({objects})",
+        "same": f"no drift ({objects})",
         "drifted": drift.reason or f"{drifted} of {objects} {'has' if drifted == 1 else 'have'} drifted",
         "nothing": drift.reason,
         "unknown": f"cannot be compared: {drift.reason}",

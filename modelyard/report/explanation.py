@@ -1,4 +1,7 @@
-"""Explanations of finding codes for the terminal: Markdown with its marks turned into colours."""
+"""Explanations of finding codes for the terminal: Markdown with its marks turned into colours.
+
+Without colours, code keeps its backticks: in a sentence, only they show where `or vector(0)` begins and ends.
+"""
 
 import re
 from collections.abc import Mapping
@@ -45,7 +48,12 @@ def explanation_text(explanation: Explanation, style: Style = PLAIN) -> list[str
 
 def _filled(text: str, style: Style, lead: str = "") -> list[str]:
     """A paragraph of Markdown filled to the width, with colours instead of its marks, which have no width."""
-    parts = [(found[found.lastgroup], found.lastgroup) for found in _MARKED.finditer(safe(text)) if found.lastgroup]
+    found = ((mark, mark.lastgroup) for mark in _MARKED.finditer(safe(text)))
+    parts = [
+        (mark[0] if kind == "code" and not style.colour else mark[kind], kind)
+        for mark, kind in found
+        if kind is not None
+    ]
     marks = iter([mark for part, mark in parts for character in part if not character.isspace()])
     paints = {"bold": style.bold, "code": style.link}
 

@@ -26,8 +26,8 @@ def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> l
     jobs = sum(len(one.jobs) for one in resources)
     lines = [f"{safe(stack)}: {plural(len(resources), 'resource')}, {plural(jobs, 'job')}"]
     for one in resources:
-        whose = "for one job without a resource" if one.own else f"for {one.resource.type} jobs"
-        lines += ["", f"{style.bold(safe(one.resource.name))}  {one.resource.type}  {style.dim(whose)}"]
+        whose = f"  {style.dim('for one job without a resource')}" if one.own else ""
+        lines += ["", f"{style.bold(safe(one.resource.name))}  {one.resource.type}{whose}"]
         lines += table(_gets(one), ("", "GETS", "FROM"), style, 2)
         for job, estimate in one.jobs:
             lines += ["", f"  {style.bold(safe(job.name))}", *_estimated(estimate, numbers, style)]

@@ -65,7 +65,7 @@ def test_identical_changes_are_shown_once(project: Any, run: Any) -> None:
     assert (same in both, both.count("terminationGracePeriodSeconds")) == (True, 1)
     assert re.search(rf"{same}, and\n +env +CELERY_TASK_TIME_LIMIT \+ 21600\n", both)
     project.edit(
-        ("# Idle while training is ray", "#"),
+        ("# Unused while training is ray", "#"),
         ("cpu: 8\n    memory: 32Gi\n    consumer", "cpu: 9\n    memory: 32Gi\n    consumer"),
     )
     apart = run("plan", "dev").out

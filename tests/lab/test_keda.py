@@ -89,7 +89,7 @@ class Site(NamedTuple):
             live = self.env.get(target.key)
             assert live is not None
             assert comparable(live) == comparable(target.after.reveal())
-        assert "as it was applied" in self.env.modelyard("drift", "dev").stdout
+        assert "no drift" in self.env.modelyard("drift", "dev").stdout
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ def test_config_set_keeps_the_rest_of_the_stack_file(dev: Flip) -> None:
     committed = yaml.safe_load((ROOT / "stacks" / "Pulumi.dev.yaml").read_text())
     now = yaml.safe_load(dev.env.stack_file.read_text())
     assert now["config"] == committed["config"]
-    assert "# Images count in mode managed" in dev.env.stack_file.read_text()
+    assert "# Only mode managed uses images" in dev.env.stack_file.read_text()
 
 
 def test_a_switch_changes_the_ray_head_before_the_route(dev: Flip) -> None:

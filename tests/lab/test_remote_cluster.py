@@ -185,13 +185,13 @@ def test_a_remote_job_is_submitted_to_the_remote_cluster(two: Two) -> None:
 
 @pytest.mark.usefixtures("applied")
 def test_an_apply_resets_drift_of_the_remote_cluster(two: Two) -> None:
-    assert "dev on far: as it was applied (5 objects)" in two.env.modelyard("drift", "dev").stdout
+    assert "dev on far: no drift (5 objects)" in two.env.modelyard("drift", "dev").stdout
     change = '--patch={"spec": {"queueingStrategy": "StrictFIFO"}}'
     two.farm.kubectl("patch", "clusterqueue", "remote-far", "--type=merge", change)
     drift = two.env.modelyard("drift", "dev", check=False)
     assert drift.returncode == 1
     assert "dev on far: 1 of 5 objects has drifted" in drift.stdout
-    assert "dev: as it was applied" in drift.stdout
+    assert "dev: no drift" in drift.stdout
     saved = two.env.folder / "plan.json"
     two.env.modelyard("plan", "dev", "--live", "--out", str(saved))
     two.env.modelyard("apply", "--plan", str(saved), "--yes")

@@ -19,7 +19,7 @@ from modelyard.hardware.rules.shared import (
 from modelyard.names import MEMORY_LABEL
 from modelyard.quantity import times
 from modelyard.stack.config import Stack
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 
 _SECTION = "modelService"
 """Section of the stack file for the model service."""
@@ -35,7 +35,7 @@ def service_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
             (_SECTION, "memory"),
             pods.memory,
             MEMORY_GB,
-            what=" a pod",
+            what=" per pod",
             detail=f"A model service pod needs {MEMORY_GB} GB of memory.",
             target=target,
         ),
@@ -54,7 +54,7 @@ def service_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
             (_SECTION, "volume"),
             pods.volume,
             SERVICE_VOLUME_GB,
-            what=" a pod",
+            what=" per pod",
             detail=f"Models are served from a local volume of at least {SERVICE_VOLUME_GB} GB.",
             target=target,
         ),
@@ -112,13 +112,13 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
         gpu = gpu._replace(name=f"slice of the {gpu.short}", memory_gb=slice_gb, members=())
     seen = stack.config.gpu.seen if gpu is None else None
     minimum = max(MEMORY_GB, gpu.memory_gb if gpu is not None else (seen.memory_gb if seen is not None else 0) or 0)
-    detail = f"A training pod needs {MEMORY_GB} GB of memory, or as much as its GPU has, if that is more"
+    detail = f"A training pod needs as much memory as its GPU, and at least {MEMORY_GB} GB"
     if gpu is not None:
         mark = f" ({gpu.mark('vram_gb')})" if gpu.mark("vram_gb") else ""
-        detail += f"; the {gpu.short} has {gpu.memory_gb} GB of GPU memory{mark}"
+        detail += f"; the {gpu.short} has {gpu.memory_gb} GB{mark}"
     elif seen is not None and seen.memory_gb is not None:
         labels = ", ".join(seen.labels)
-        detail += f"; nodes with {labels} have {seen.memory_gb} GB of GPU memory by their label {MEMORY_LABEL}"
+        detail += f"; by their label {MEMORY_LABEL}, nodes with {labels} have GPUs with {seen.memory_gb} GB"
     short = memory_finding(
         stack, "RES001", path, memory, minimum, what=" per GPU", gpus=gpus, detail=f"{detail}.", target=target
     )
@@ -149,9 +149,10 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
             path,
             f"{field} is {spelled(memory)} per GPU: enough for {gpu.short} GPUs with {gpu.memory_gb} GB, "
             f"too little for those with {largest} GB",
-            detail=f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: "
-            "pods can run on nodes with any of them.",
-            remedy=f"name the variant in gpu.model ({' or '.join(gpu.members)}), or set {least_gi(largest)}Gi",
+            detail=f"gpu.model {gpu.short} stands for {listed(gpu.members, 'and')}, "
+            "so pods can run on nodes with any of them.",
+            remedy=f"name the variant in gpu.model ({' or '.join(gpu.members)}), "
+            f"or set {field} to {least_gi(largest)}Gi",
             target=target,
         )
     ]

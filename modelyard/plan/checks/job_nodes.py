@@ -183,7 +183,7 @@ def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplace
         head=None,
     )
     found = _unplaced(alone, kinds, theirs)
-    return None if found is None else Unplaced(f"no node takes its {ask.head.what}", found.detail)
+    return None if found is None else Unplaced(f"no node can hold its {ask.head.what}", found.detail)
 
 
 def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
@@ -210,7 +210,7 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
         )
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
     reasons = _reasons(ask, flavors, kinds)
-    return Unplaced("no node takes a worker", reasons or "no node has the labels of the flavors it may take")
+    return Unplaced("no node can hold a worker", reasons or "no node has the labels of the flavors it may take")
 
 
 def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:

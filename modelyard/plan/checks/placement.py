@@ -145,7 +145,7 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
     have = Counter((one.product or "an unknown GPU", one.whole, one.kind) for one in ours or every)
     detail = "; ".join(_gpus_of(*key, nodes=number) for key, number in sorted(have.items()) if key[2] != "none")
     more = len(workload.products) - 2
-    names = listed((*workload.products[:2], *([plural(more, "more product")] if more > 0 else ())), "or")
+    names = listed((*workload.products[:2], *([f"one of {more} others"] if more > 0 else ())), "or")
     if ours:
         fitting = f"{most}{' or less' if most > 1 else ''}"
         return Finding(
@@ -157,7 +157,7 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
             detail=f"{detail}.",
             remedy=f"set gpu.perWorker to {fitting}, or add nodes with {pods.gpus} of these GPUs each",
         )
-    add = f"add nodes with {names}"
+    add = f"add nodes with {names if len(workload.products) == 1 else 'one of these GPUs'}"
     fewer = f" and gpu.perWorker to {most}" if most < pods.gpus else ""
     return Finding(
         "RES101",
@@ -198,8 +198,8 @@ def _beyond(
         have.append(limit)
     if missing <= 0:
         return ""
-    lead = f"node pool {' and '.join(have)}, and the pods need {plural(missing * pods.gpus, 'GPU')} more"
-    return f"{lead}: raise gpus of the pool, or ask for fewer pods"
+    lead = f"node pool {' and '.join(have)}, and the pods need {plural(missing * pods.gpus, 'more GPU')}"
+    return f"{lead}: raise the pool's gpus, or run fewer pods"
 
 
 def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:

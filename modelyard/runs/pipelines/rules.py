@@ -183,7 +183,7 @@ class _Judge:
             yield self._error(
                 "PIP005",
                 ("stages", number, "needs"),
-                f"can never run: its stages need each other: {' → '.join((*found, found[0]))}",
+                f"can never run because its stages form a cycle: {' → '.join((*found, found[0]))}",
                 "drop one of these needs",
             )
 
@@ -215,7 +215,7 @@ class _Judge:
                     )
                 elif writer is not None and (circle := circle_through(self._reading(writers), stage.name, writer)):
                     words, remedy = self._circle(circle, name, writers)
-                    why = f" in a circle: {words}"
+                    why = f" in a cycle: {words}"
                 elif writer is not None:
                     why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
                 else:
@@ -286,7 +286,7 @@ class _Judge:
             yield self._error(
                 "PIP011",
                 ("stages",),
-                f"has stages in {len(places)} namespaces, but a run is in one",
+                f"has stages in {len(places)} namespaces, but all stages of a run must be in one",
                 "use the same team in the jobs and resources of all stages",
                 "; ".join(f"{place}: {', '.join(names)}" for place, names in places.items()),
             )

@@ -156,7 +156,7 @@ def _interconnect(stack: Stack) -> list[Finding]:
     default = wanted.allocation == "multi_gpu"
     marked = gpu.mark("nvlink") or (gpu.mark("nvlink_link") if gpu.nvlink else "")
     mark = f" ({marked})" if marked else ""
-    detail = "Without NVLink the GPUs of a worker exchange gradients over PCIe, and training waits for it."
+    detail = "Without NVLink, the GPUs of a worker exchange gradients over PCIe, which slows training."
     if not gpu.nvlink:
         return [
             stack.finding(

@@ -224,7 +224,7 @@ def test_a_finding_has_a_place_a_reason_and_a_remedy(make_stack):
     assert "12Gi (12.88 GB)" in found.summary
     assert "24 GB" in found.summary
     assert "10^9" in found.detail
-    assert "24 GB are 22.36Gi" in found.detail
+    assert "24 GB = 22.36Gi" in found.detail
     assert found.remedy.endswith("to 23Gi or more")
 
 
@@ -255,7 +255,7 @@ def test_a_finding_about_the_idle_backend_is_a_note(make_stack):
 
 def test_uncertain_memory_keeps_its_mark(make_stack):
     found = {finding.code: finding for finding in check(make_stack(gpu={"model": "v100s-pcie-32gb"}))}
-    assert "32 GB of GPU memory (unverified)" in found["RES001"].detail
+    assert "has 32 GB (unverified)" in found["RES001"].detail
 
 
 @pytest.mark.parametrize(

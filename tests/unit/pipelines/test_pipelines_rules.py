@@ -159,7 +159,7 @@ def test_no_remedy_adds_needs_that_would_make_a_cycle(last: Stage, circles: dict
     given = stack(with_stages(*stages))
     found = list(check_pipelines(given, sized(given.config)))
     assert {one.code for one in found} == {"PIP006"}
-    assert {one.summary.partition("in a circle: ")[2]: one.remedy for one in found} == circles
+    assert {one.summary.partition("in a cycle: ")[2]: one.remedy for one in found} == circles
 
 
 def test_a_reader_outside_a_cycle_must_need_the_writer() -> None:

@@ -62,7 +62,7 @@ def by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None)
         return found
     alone = Ask(ask.team, (*ask.head.requests, (GPU, Fraction(0))), (), 1, None, None)
     found = pods_by_each_node(alone, there, theirs)
-    return None if found is None else Unplaced(f"no node takes its {ask.head.what}", found.detail)
+    return None if found is None else Unplaced(f"no node can hold its {ask.head.what}", found.detail)
 
 
 def pods_by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
@@ -102,7 +102,8 @@ def pods_by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | 
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
     most = sorted(reasons.items(), key=lambda one: -len(one[1]))[:4]
     words = [f"1 node {reason}" if len(names) == 1 else f"{len(names)} nodes: each {reason}" for reason, names in most]
-    return Unplaced("no node takes a worker", "; ".join(words) or "no node has the labels of the flavors it may take")
+    why = "; ".join(words) or "no node has the labels of the flavors it may take"
+    return Unplaced("no node can hold a worker", why)
 
 
 @settings(max_examples=400, deadline=None)

@@ -176,9 +176,9 @@ def test_pods_beyond_the_quota_of_their_team_are_reported(
 @pytest.mark.parametrize(
     ("resource", "job", "summary"),
     [
-        (DEEP._replace(cpu="400"), TRAIN, "job train has no room: no node takes a worker"),
-        (DEEP._replace(gpus=2), TRAIN, "job train has no room: no node takes a worker"),
-        (DEEP._replace(gpu="A30"), TRAIN, "job train has no room: no node takes a worker"),
+        (DEEP._replace(cpu="400"), TRAIN, "job train has no room: no node can hold a worker"),
+        (DEEP._replace(gpus=2), TRAIN, "job train has no room: no node can hold a worker"),
+        (DEEP._replace(gpu="A30"), TRAIN, "job train has no room: no node can hold a worker"),
         (DEEP._replace(workers=3), TRAIN, "job train has no room: the nodes hold 2 of its 3 workers"),
         (
             DEEP,
@@ -467,7 +467,7 @@ def test_pods_without_gpus_need_a_flavor_without_gpus(
     assert found == ([("teams[0].quotas", f"jobs: {job.name}")] if told else [])
 
 
-@pytest.mark.parametrize(("memory", "told"), [("4Gi", []), ("900Gi", ["no node takes its driver"])])
+@pytest.mark.parametrize(("memory", "told"), [("4Gi", []), ("900Gi", ["no node can hold its driver"])])
 def test_a_spark_driver_that_no_node_can_hold_is_reported(dev: Any, memory: str, told: list[str]) -> None:
     spark = Spark("3.5.7", driver_memory=memory)
     job = TRAIN._replace(engine="spark", command=("local:///app/train.py",), spark=spark)
@@ -500,8 +500,8 @@ def test_only_the_quota_of_a_run_itself_stops_its_submission(dev: Any) -> None:
         ("16", "4", []),
         ("2", "4", ["notebook a.ipynb asks for 4 cores at once, but team vision never has more than 2"]),
         (None, "4", []),
-        (None, "400", ["notebook a.ipynb has no room: no node takes a worker"]),
-        ("900", "400", ["notebook a.ipynb has no room: no node takes a worker"]),
+        (None, "400", ["notebook a.ipynb has no room: no node can hold a worker"]),
+        ("900", "400", ["notebook a.ipynb has no room: no node can hold a worker"]),
     ],
 )
 def test_a_notebook_beyond_every_quota_or_node_is_an_error(

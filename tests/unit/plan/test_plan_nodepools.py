@@ -269,8 +269,7 @@ def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
     assert reported(11, L40S) == [
         (
             Severity.ERROR,
-            "node pool l40s may have 8 GPUs, and the pods need 3 GPUs more: "
-            "raise gpus of the pool, or ask for fewer pods",
+            "node pool l40s may have 8 GPUs, and the pods need 3 more GPUs: raise the pool's gpus, or run fewer pods",
         )
     ]
     assert [severity for severity, _ in reported(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
@@ -278,8 +277,8 @@ def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
     assert reported(8, L40S._replace(gpus=7, types=("g6e.48xlarge",))) == [
         (
             Severity.ERROR,
-            "node pool l40s may have 7 GPUs (its smallest node has 8), and the pods need 8 GPUs more: "
-            "raise gpus of the pool, or ask for fewer pods",
+            "node pool l40s may have 7 GPUs (its smallest node has 8), and the pods need 8 more GPUs: "
+            "raise the pool's gpus, or run fewer pods",
         )
     ]
     # One pod fills a node of the pool, and the limit allows three more nodes.
@@ -290,7 +289,7 @@ def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
     assert [severity for ((severity, _),) in limits] == [Severity.ADVICE, Severity.ERROR]
     keda = dev.stack.config.autoscaling._replace(mode="keda", prometheus="http://p:9090", max_replicas=9)
     ((severity, remedy),) = reported(1, L40S, autoscaling=keda)
-    assert (severity, "the pods need 1 GPU more" in remedy) == (Severity.WARNING, True)
+    assert (severity, "the pods need 1 more GPU" in remedy) == (Severity.WARNING, True)
 
 
 def test_worker_pods_fit_the_labels_of_a_node_pool(dev: Any) -> None:

@@ -29,7 +29,7 @@ def by_code(plan: Any, severity: Severity = Severity.ERROR) -> dict[str, Any]:
     ("patch", "params", "code", "words"),
     [
         ("ray-worker", {"memory": "1Gi"}, "RES001", "rayWorker.memory is 1Gi (1.07 GB) per GPU"),
-        ("ray-worker", {"cpu": "1"}, "RES002", "rayWorker.cpu is 1, but at least 4 cores"),
+        ("ray-worker", {"cpu": "1"}, "RES002", "rayWorker.cpu is 1; the minimum is 4 cores"),
         ("ray-worker", {"gracePeriod": 60}, "RAY008", "rayWorker.gracePeriod is 60 s"),
         ("ray-head", {"replicas": 2}, "RAY001", "rayHead.replicas is 2"),
         ("ray-head", {"memory": "1Gi"}, "RAY002", "rayHead.memory is 1Gi"),
@@ -56,7 +56,7 @@ def test_sizes_of_the_platform_count_while_a_patch_is_off(dev: Any) -> None:
     assert "deployment-ray-head" not in {target.name for target in plan.targets}
     assert not plan.blocked
     finding = by_code(plan, Severity.WARNING)["RAY002"]
-    assert finding.summary == "memory of deployment-ray-head is 8Gi (8.58 GB), but at least 16 GB are needed"
+    assert finding.summary == "memory of deployment-ray-head is 8Gi (8.58 GB); the minimum is 16 GB"
     assert finding.remedy == "turn on ray-head, which sets rayHead.memory"
     assert finding.target == "deployment-ray-head"
 

@@ -84,8 +84,20 @@ def test_no_code_is_explained_twice() -> None:
 
 @pytest.mark.parametrize("columns", [60, 100])
 def test_no_mark_of_markdown_is_left_where_marked_text_is_wrapped(columns: int) -> None:
-    style = PLAIN._replace(columns=columns)
+    style = Style(colour=True, columns=columns)
     assert [code for code, one in explanations().items() if {"`", "**"} & set(_marks(one, style))] == []
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_without_colours_code_keeps_its_backticks_and_nothing_else_is_marked(columns: int) -> None:
+    style = PLAIN._replace(columns=columns)
+    for one in explanations().values():
+        written = re.findall("`[^`]+`", re.sub(r"^```\w*\n.*?^```$", "", one.body, flags=re.MULTILINE | re.DOTALL))
+        shown = " ".join(line.strip() for line in explanation_text(one, style))
+        assert "**" not in shown
+        assert [re.sub(r"\s+", " ", code) for code in re.findall("`[^`]+`", shown)] == [
+            re.sub(r"\s+", " ", code) for code in written
+        ]
 
 
 def test_marks_take_no_room_in_a_filled_line() -> None:
