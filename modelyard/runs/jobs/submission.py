@@ -1,4 +1,4 @@
-"""The objects that a submission of a job creates, and the errors that block it."""
+"""The objects that a submission of a job creates, and the findings about it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -7,7 +7,7 @@ from typing import Final
 
 from modelyard import quantity
 from modelyard.catalog import Library, Selected
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, loud
 from modelyard.hardware.partitions import slice_of
 from modelyard.hiding import Confidential
 from modelyard.runs.jobs.environment import job_environment
@@ -48,7 +48,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     if problem := unfit_for_run(stack, index, job):
         return Submission(Confidential(()), (problem,))
     everything = sized(stack.config)
-    found = errors_about(stack, (job,), everything, today)
+    found = findings_about(stack, (job,), everything, today)
     if any(one.blocks for one in found):
         return Submission(Confidential(()), found)
     known = stack_facts(stack, every_workload(stack.config), everything)
@@ -62,14 +62,15 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
             return Submission(Confidential(()), (*found, *problems))
         made = submission(stack, library, TEMPLATES[job.engine], given, known)
         needs = (environment,) if environment is not None else ()
-        return made._replace(environments=needs, apart=job.trials is not None)
+        return made._replace(findings=(*found, *made.findings), environments=needs, apart=job.trials is not None)
     from modelyard.workloads.remote.cluster import cluster_run, unfit
 
     if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:
         finding = stack.finding("RES214", Severity.ERROR, ("jobs", index), f"job {job.name} {wrong[0]}", wrong[1])
         return Submission(Confidential(()), (finding,))
     there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
-    return submission(stack, library, TEMPLATES[job.engine], there, known)._replace(remote=resource.name)
+    made = submission(stack, library, TEMPLATES[job.engine], there, known)
+    return made._replace(findings=(*found, *made.findings), remote=resource.name)
 
 
 def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selected]]:
@@ -102,10 +103,10 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
     return next((one for one in stack.config.resources if one.name == job.resource), None)
 
 
-def errors_about(
+def findings_about(
     stack: Stack, jobs: Iterable[Job], everything: Sequence[Sized], today: date | None
 ) -> tuple[Finding, ...]:
-    """The errors about jobs and their resources with which a run would wait forever or run in a wrong place.
+    """The errors and warnings about jobs and their resources, such as those with which a run would wait forever.
 
     Args:
         stack: the stack of the jobs.
@@ -130,8 +131,8 @@ def errors_about(
 
         for index, one in enumerate(everything[: len(config.resources)]):
             wrong += [*check_cluster(stack, index, one), *check_unread(stack, index, one)]
-    about = [one for one in wrong if one.blocks and one.field.partition(".")[0] in mine]
-    return tuple(about if today is None else waive(about, stack, today)[0])
+    about = [one for one in wrong if one.field.partition(".")[0] in mine]
+    return loud(about if today is None else waive(about, stack, today)[0])
 
 
 def check_images(stack: Stack) -> Iterator[Finding]:
