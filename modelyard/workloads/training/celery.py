@@ -8,13 +8,14 @@ from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB
 from modelyard.hardware.rules.shared import PodSizes
 from modelyard.hardware.rules.workloads import grace_finding, no_worker_finding, size_findings
 from modelyard.patterns import regex
-from modelyard.stack.config import WORKERS, Config, Stack
+from modelyard.stack.config import WORKERS, CeleryVariables, Config, Stack
 from modelyard.workloads.facts.fact import written
 from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
 
 _SECTION = "celery"
 _REFERENCE = regex(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 """A variable in a container's arguments."""
+_QUEUE_OPTIONS = ("--queues", "-Q")
 _PLACE = regex(r"\{(?:queue|concurrency|jobLimit)\}")
 
 
@@ -159,11 +160,11 @@ def container_findings(stack: Stack, container: Mapping[str, Any]) -> list[Findi
     """Returns what a worker's arguments and variables state otherwise than the stack."""
     celery, names = stack.config.celery, stack.config.celery.variables
     deployment = stack.config.targets.celery.name
-    settings = {one["name"]: str(one["value"]) for one in container.get("env") or () if "value" in one}
+    settings = _settings(container)
     words = _words(container, settings)
     stated = (
         ("concurrency", ("--concurrency", "-c"), names.concurrency, str(celery.concurrency)),
-        ("queue", ("--queues", "-Q"), names.queue, celery.queue),
+        ("queue", _QUEUE_OPTIONS, names.queue, celery.queue),
         ("jobLimit", ("--time-limit",), names.job_limit, str(celery.job_limit)),
     )
     found = []
@@ -185,6 +186,17 @@ def container_findings(stack: Stack, container: Mapping[str, Any]) -> list[Findi
             )
         )
     return found
+
+
+def queue_of(container: Mapping[str, Any]) -> str | None:
+    """Returns what a worker's arguments, or else its variable with the usual name, state as its queue; None without."""
+    settings = _settings(container)
+    value = _option(_words(container, settings), _QUEUE_OPTIONS)
+    return settings.get(CeleryVariables().queue) if value is None else value
+
+
+def _settings(container: Mapping[str, Any]) -> dict[str, str]:
+    return {one["name"]: str(one["value"]) for one in container.get("env") or () if "value" in one}
 
 
 def _words(container: Mapping[str, Any], settings: Mapping[str, str]) -> list[str]:
