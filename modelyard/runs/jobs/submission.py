@@ -21,7 +21,7 @@ from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.workloads.facts.environments import environment_named, run_environment
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed, team_of_resource
 from modelyard.workloads.facts.spark import LEAST_HEAP, LEAST_OVERHEAD, driver_of, heap_of, kind_of
-from modelyard.workloads.sizing import Sized, check_jobs, sized
+from modelyard.workloads.sizing import Sized, check_jobs, sized, sizes_by_job
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by the engine that runs its workers."""
@@ -52,7 +52,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     if any(one.blocks for one in found):
         return Submission(Confidential(()), found)
     known = stack_facts(stack, every_workload(stack.config), everything)
-    on = next(one for one in everything if any(other is job for other, _ in one.jobs))
+    on = sizes_by_job(everything)[id(job)]
     given = job_facts(stack.config, job, on, run, stack.name)
     resource = _resource(stack, job)
     if resource is None or resource.remote is None:
@@ -80,11 +80,11 @@ def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selecte
     """
     config, everything = stack.config, sized(stack.config)
     known = stack_facts(stack, every_workload(config), everything)
-    places = {id(job): one for one in everything for job, _ in one.jobs}
+    sizes = sizes_by_job(everything)
     # If two resources share a name, it is unclear which one a job means.
     twice = {config.resources[index].name for index in repeated(one.name for one in config.resources)}
     for index, job in enumerate(config.jobs):
-        on = places.get(id(job))
+        on = sizes.get(id(job))
         if not job.command or on is None or job.resource in twice or unfit_for_run(stack, index, job) is not None:
             continue
         given = job_facts(config, job, on, job.name, stack.name)
@@ -199,9 +199,9 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
     sent = {team.name for team in config.teams if team.clusters}
     if not sent:
         return
-    by_job = {id(job): one for one in everything for job, _ in one.jobs}
+    sizes = sizes_by_job(everything)
     for index, job in enumerate(config.jobs):
-        one = by_job.get(id(job))
+        one = sizes.get(id(job))
         if one is None or not job.command or one.resource.remote is not None:
             continue
         if (job.team or one.resource.team) in sent:
@@ -280,7 +280,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         stack: the stack of the jobs.
         everything: its resources from ``sizing.sized``.
     """
-    by_job = {id(job): one for one in everything for job, _ in one.jobs}
+    sizes = sizes_by_job(everything)
     for index, job in enumerate(stack.config.jobs):
         if job.engine != "spark":
             if job.spark != Spark():
@@ -292,7 +292,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
                     "set engine to spark, or drop them",
                 )
             continue
-        one = by_job.get(id(job))
+        one = sizes.get(id(job))
         for path, what, remedy in (*_wrong(job, one), *_beside(stack, job, one)):
             where: Path = ("jobs", index, *path)
             yield stack.finding("RES220", Severity.ERROR, where, f"job {job.name} {what}", remedy)
