@@ -14,7 +14,7 @@ from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.printing import note, say
 from modelyard.cli.streams import style_for, wants_colour
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import Finding, ordered
 from modelyard.report.style import safe, wrapped
 
 if TYPE_CHECKING:
@@ -228,6 +228,8 @@ def _total(files: Sequence[File], changing: Sequence[Result], broken: int, args:
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
     """Findings for unreadable files. A file in a layout unknown to fmt is reported and left alone."""
+    from modelyard.stack.mistakes import of_problem
+
     findings = []
     for file, _, (_, problem) in results:
         if problem is None:
@@ -236,6 +238,5 @@ def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
             where = f"{file.shown}:{problem.line}" if problem.line else file.shown
             note(f"{where} is not changed: {problem.message}")
             continue
-        finding = Finding(problem.code, Severity.ERROR, problem.message, stack=file.stack, file=file.shown)
-        findings.append(finding._replace(line=problem.line, column=problem.column, remedy=problem.remedy))
+        findings.append(of_problem(problem, file.shown, file.stack))
     return ordered(findings)
