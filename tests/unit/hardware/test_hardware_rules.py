@@ -18,6 +18,11 @@ CASES = [
     (RAY, {"gpu": {"model": ""}}, "GPU002", ERROR),
     (RAY, {"gpu": {"model": "H100"}}, "GPU003", ERROR),
     (RAY, {"gpu": {"model": "h100-pcie-80gb"}}, "GPU003", None),
+    # What is wrong with each GPU of the name.
+    (RAY, {"gpu": {"model": "H100"}}, "GPU005", ERROR),
+    (RAY, {"gpu": {"model": "H100"}, "platform": {"cuda": "11.8"}}, "GPU005", None),
+    (RAY, {"gpu": {"model": "P100"}}, "GPU001", ERROR),
+    (RAY, {"gpu": {"model": "A800"}}, "GPU001", None),
     (RAY, {"gpu": {"model": "A10"}}, "GPU001", None),
     (RAY, {"gpu": {"model": "V100"}}, "GPU001", None),
     (RAY, {"gpu": {"model": "A10G"}}, "GPU001", ERROR),
