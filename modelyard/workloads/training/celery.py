@@ -9,6 +9,7 @@ from modelyard.hardware.rules.shared import PodSizes
 from modelyard.hardware.rules.workloads import grace_finding, no_worker_finding, size_findings
 from modelyard.patterns import regex
 from modelyard.stack.config import WORKERS, CeleryVariables, Config, Stack
+from modelyard.stack.durations import text
 from modelyard.workloads.facts.fact import written
 from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
 
@@ -60,9 +61,9 @@ def _job_limit(stack: Stack) -> list[Finding]:
             "CEL002",
             Severity.ERROR,
             (_SECTION, "jobLimit"),
-            f"{_SECTION}.jobLimit is {limit} s, but training jobs run for at most {JOB_SECONDS} s (six hours)",
+            f"{_SECTION}.jobLimit is {text(limit)}, but training jobs run for at most {text(JOB_SECONDS)}",
             detail="The platform ends a training job after six hours, even if the worker's limit is higher.",
-            remedy=f"set {_SECTION}.jobLimit to {JOB_SECONDS} or less; split longer training into several jobs",
+            remedy=f"set {_SECTION}.jobLimit to {text(JOB_SECONDS)} or less; split longer training into several jobs",
             target=stack.config.targets.celery.name,
         )
     ]
@@ -77,7 +78,7 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
     )
     remedy = (
         f"raise consumer_timeout of the broker (or x-consumer-timeout of the queue {celery.queue}) to "
-        f"{celery.job_limit * 1000} ms or more, and set {'.'.join(path)}: {celery.job_limit} or more"
+        f"{celery.job_limit * 1000} ms or more, and set {'.'.join(path)}: {text(celery.job_limit)} or more"
     )
     if celery.consumer_timeout is None:
         if celery.job_limit <= CONSUMER_TIMEOUT_SECONDS:
@@ -87,8 +88,8 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
                 "CEL005",
                 Severity.WARNING,
                 path,
-                f"{'.'.join(path)} is not set, and RabbitMQ's default of {CONSUMER_TIMEOUT_SECONDS // 60} minutes "
-                f"(since 3.8.17) is shorter than the job limit of {celery.job_limit} s",
+                f"{'.'.join(path)} is not set, and RabbitMQ's default of {text(CONSUMER_TIMEOUT_SECONDS)} "
+                f"(since 3.8.17) is shorter than the job limit of {text(celery.job_limit)}",
                 detail=detail,
                 remedy=remedy,
                 target=stack.config.targets.celery.name,
@@ -101,7 +102,8 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
             "CEL004",
             Severity.ERROR,
             path,
-            f"{'.'.join(path)} is {celery.consumer_timeout} s, but a training job may run for {celery.job_limit} s",
+            f"{'.'.join(path)} is {text(celery.consumer_timeout)}, but a training job may run for "
+            f"{text(celery.job_limit)}",
             detail=detail,
             remedy=remedy,
             target=stack.config.targets.celery.name,
