@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from generators.markdown import code, page, table
 from generators.paths import ROOT
@@ -42,6 +43,9 @@ PROGRAM = {
     "RAY_USAGE_STATS_ENABLED": "`1`: a cluster that `--on ray` starts may send usage statistics to Ray's developers. "
     "The default is `0`.",
     "TERM": "`dumb`: no colours and no progress bar on this terminal.",
+    "TEMP": "Folder for temporary files, if `TMPDIR` is not set.",
+    "TMP": "Folder for temporary files, if neither `TMPDIR` nor `TEMP` is set.",
+    "TMPDIR": "Folder for temporary files. The default is `/tmp`.",
     "XDG_CACHE_HOME": "Folder whose subfolder `modelyard` has results for the next run and the lab's tools. The "
     "default is `~/.cache`.",
 }
@@ -84,8 +88,8 @@ def environment() -> str:
     return page(
         "Environment variables",
         "No variable is required. `preview` and `waves` also read the variables with which GitHub Actions, "
-        "GitLab and Bitbucket name the repository and the target branch, connections use `HTTPS_PROXY` and `NO_PROXY`, "
-        "and temporary files are in `TMPDIR`, by default `/tmp`.",
+        "GitLab and Bitbucket name the repository and the target branch, and connections use `HTTPS_PROXY` and "
+        "`NO_PROXY`.",
         _section("modelyard", PROGRAM),
         _section("The Pulumi program", PULUMI),
         _section("The lab", LAB),
@@ -114,11 +118,23 @@ def _of_module(path: Path) -> Iterator[str]:
     }
     # A modelyard variable with a constant may be read through a function.
     yield from (text for text in constants.values() if isinstance(text, str) and _OURS.fullmatch(text))
-    for node in ast.walk(tree):
-        for word in _keys(node):
-            value = word.value if isinstance(word, ast.Constant) else constants.get(getattr(word, "id", ""))
-            if isinstance(value, str):
-                yield value
+    nodes = list(ast.walk(tree))
+    values = {name: [value] for name, value in constants.items()}
+    for name, value in (pair for node in nodes for pair in _looped(node)):
+        values.setdefault(name, []).append(value)
+    for word in (word for node in nodes for word in _keys(node)):
+        found = [word.value] if isinstance(word, ast.Constant) else values.get(getattr(word, "id", ""), [])
+        yield from (value for value in found if isinstance(value, str))
+
+
+def _looped(node: ast.AST) -> Iterator[tuple[str, Any]]:
+    """The variable of a loop over constants, with each of their values."""
+    match node:
+        case (
+            ast.For(target=ast.Name(id=name), iter=ast.Tuple(elts=found))
+            | ast.comprehension(target=ast.Name(id=name), iter=ast.Tuple(elts=found))
+        ):
+            yield from ((name, one.value) for one in found if isinstance(one, ast.Constant))
 
 
 def _keys(node: ast.AST) -> Iterator[ast.AST]:

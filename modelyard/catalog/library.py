@@ -19,6 +19,7 @@ from modelyard.findings import Finding, Severity, first
 from modelyard.names import PATCHES_FOLDER
 from modelyard.patterns import regex
 from modelyard.schemas import surely_valid
+from modelyard.stack.config import nearest_place
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import parse, parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
@@ -416,10 +417,7 @@ def check_schema(patch: PatchVersion) -> None:
 def bad_schema(patch: PatchVersion, error: BadSchema) -> Finding:
     """Returns the finding about an unusable schema, at the keyword that causes it."""
     document, _ = parse(patch.schema_text.encode())
-    path = error.path
-    while document is not None and path and path not in document.keys:
-        path = path[:-1]
-    line, column = document.keys.get(path, (1, 0)) if document is not None else (1, 0)
+    line, column = nearest_place(document.keys if document is not None else {}, error.path, (1, 0))
     summary = f"the schema of patch {patch.id} {plain(error.summary, 300)}"
     return _error("PAT009", f"{patch.file}/{SCHEMA}", summary, error.remedy, line, column)
 

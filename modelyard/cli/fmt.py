@@ -14,7 +14,7 @@ from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.printing import note, say
 from modelyard.cli.streams import style_for, wants_colour
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import Finding, ordered
 from modelyard.report.style import safe, wrapped
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _is_link(file: File) -> bool:
 
 
 def _all(root: Path) -> Iterator[File]:
-    from modelyard.catalog.lock import LOCK_FILE, read_lock
+    from modelyard.catalog.lock import LOCK, read_lock
     from modelyard.files import list_folder
     from modelyard.names import PATCHES_FOLDER
     from modelyard.stack import discover
@@ -119,7 +119,7 @@ def _all(root: Path) -> Iterator[File]:
     folder = root / PATCHES_FOLDER
     released, unclear = read_lock(folder)
     if unclear:
-        summary = f"line {unclear[0]} of {PATCHES_FOLDER}/{LOCK_FILE} is not a lock line"
+        summary = f"line {unclear[0]} of {LOCK} is not a lock line"
         raise Stop(Exit.USAGE, f"{summary}, so the released versions are unknown", "restore the file")
     patches = [path for path in list_folder(folder, root) if path.name[0] not in "._" and path.is_dir()]
     for version in (path for patch in patches for path in list_folder(patch, root) if path.name[0] == "v"):
@@ -228,6 +228,8 @@ def _total(files: Sequence[File], changing: Sequence[Result], broken: int, args:
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
     """Findings for unreadable files. A file in a layout unknown to fmt is reported and left alone."""
+    from modelyard.stack.mistakes import of_problem
+
     findings = []
     for file, _, (_, problem) in results:
         if problem is None:
@@ -236,6 +238,5 @@ def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
             where = f"{file.shown}:{problem.line}" if problem.line else file.shown
             note(f"{where} is not changed: {problem.message}")
             continue
-        finding = Finding(problem.code, Severity.ERROR, problem.message, stack=file.stack, file=file.shown)
-        findings.append(finding._replace(line=problem.line, column=problem.column, remedy=problem.remedy))
+        findings.append(of_problem(problem, file.shown, file.stack))
     return ordered(findings)

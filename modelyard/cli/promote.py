@@ -56,7 +56,7 @@ def run(args: Namespace) -> Exit:
     """Compares, shows the edit, and writes it where asked to."""
     from modelyard.catalog.select import secret_texts
     from modelyard.files import read_text
-    from modelyard.preview.promote import Promotion, promoted, promotion
+    from modelyard.preview.promote import promoted, promotion
     from modelyard.stack import load_text
     from modelyard.stack.yaml.edit import EditError
 
@@ -87,7 +87,7 @@ def run(args: Namespace) -> Exit:
 
         write_atomically(file, after, within=root)
     taken, kept = (tuple(one.without(secrets) for one in some) for some in (found.taken, found.kept))
-    _print(args, Promotion(taken, kept, found.ignored), before, after, secrets, (source, target))
+    _print(args, found._replace(taken=taken, kept=kept), before, after, secrets, (source, target))
     return Exit.FINE
 
 

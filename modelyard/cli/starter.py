@@ -5,13 +5,11 @@ from importlib.resources import files
 from typing import Literal
 
 from modelyard import __version__
-from modelyard.catalog.lock import LOCK_FILE, lock_text
+from modelyard.catalog.lock import LOCK, lock_text
 from modelyard.cli.schema import printed
-from modelyard.names import PATCHES_FOLDER
 
 Ci = Literal["github", "gitlab", "none"]
 _CI_FILES: Mapping[Ci, str] = {"github": ".github/workflows/modelyard.yml", "gitlab": ".gitlab-ci.yml"}
-_LOCK = f"{PATCHES_FOLDER}/{LOCK_FILE}"
 IGNORED = ".gitignore"
 
 
@@ -29,7 +27,7 @@ def project_files(project: str, stacks: Iterable[str], built_in: Mapping[str, st
         "__main__.py": template("program.txt"),
         **{f"stacks/Pulumi.{name}.yaml": stack_text(name) for name in stacks},
         "stacks/stack.schema.json": printed("stack"),
-        _LOCK: lock_text(built_in),
+        LOCK: lock_text(built_in),
         "policies/PulumiPolicy.yaml": template("PulumiPolicy.yaml", PROJECT=project),
         "policies/__main__.py": template("policy-program.txt"),
         "policies/policy.yaml": template("policy.yaml"),

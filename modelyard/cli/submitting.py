@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.printing import note, say, say_errors, say_findings, say_json
+from modelyard.cli.printing import note, say, say_findings, say_json
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -68,6 +68,14 @@ def chosen_pipeline(stack: "Stack", name: str, stage: str | None = None) -> "Pip
     return found
 
 
+def report_warnings(stack: "Stack", made: "Submission", args: Namespace, today: date) -> None:
+    """Prints the warnings about a submission that the stack does not waive."""
+    from modelyard.findings import loud, ordered
+    from modelyard.stack import waive
+
+    say_findings(loud(waive(ordered(made.findings), stack, today)[0]), args)
+
+
 def report_unplaced(
     client: "Client", root: Path, stack: "Stack", names: Collection[str], args: Namespace, today: date
 ) -> None:
@@ -116,7 +124,7 @@ def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> E
 
     if not made.objects:
         raise Stop(Exit.FINDINGS, f"{run} cannot be rendered", "", [one for one in made.findings if one.blocks])
-    say_errors(made.findings, args)
+    report_warnings(stack, made, args, date.today())
     if args.json:
         say_json(rendered_document(stack.name, run, made), applied=True)
     else:

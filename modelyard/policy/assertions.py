@@ -3,6 +3,7 @@
 A field is a path of an object, with ``[*]`` for every item of a list.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import ge, le
@@ -16,6 +17,7 @@ from modelyard.patterns import regex
 from modelyard.policy.rules import Params, Rule, unknown_kind
 from modelyard.policy.shapes import ASSERTION_SCHEMA, misfits_of_file
 from modelyard.policy.subject import Subject
+from modelyard.stack.config import nearest_place
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.untrusted import fullmatch, pattern_problem
@@ -285,10 +287,7 @@ def _line(value: str) -> str:
 
 def _place(document: Document, path: Iterable[str | int]) -> tuple[int, int]:
     """Line and column of the value, of its key, or of what is around it."""
-    path = tuple(path)
-    while path and path not in document.values and path not in document.keys:
-        path = path[:-1]
-    return document.keys.get(path) or document.values.get(path) or (1, 1)
+    return nearest_place(ChainMap(document.keys, document.values), tuple(path), (1, 1))
 
 
 def _error(file: str, summary: str, remedy: str, line: int = 0, column: int = 0) -> Finding:

@@ -37,7 +37,7 @@ from modelyard.policy.rules import (
 )
 from modelyard.policy.settings import Place, Policies, Setting, settings_of
 from modelyard.policy.shapes import RULES_SCHEMA, misfits_of_file
-from modelyard.stack.config import ROLES, RuleChoice
+from modelyard.stack.config import ROLES, RuleChoice, nearest_place
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import parse
 from modelyard.timelimit import TimeUp
@@ -266,9 +266,7 @@ def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Ma
     )
 
     def placed(finding: Finding, found: tuple[str | int, ...]) -> Finding:
-        while document is not None and found and found not in document.keys:
-            found = found[:-1]
-        line, column = document.keys.get(found, (0, 0)) if document is not None else (0, 0)
+        line, column = nearest_place(document.keys if document is not None else {}, found)
         return finding._replace(file=shown, line=line, column=column)
 
     def place(finding: Finding, at: tuple[str | int, ...]) -> Finding:

@@ -11,7 +11,7 @@ from shutil import copyfile
 from typing import NamedTuple
 
 from modelyard.catalog.library import PatchVersion
-from modelyard.catalog.lock import LOCK_FILE, lock_text, read_lock
+from modelyard.catalog.lock import LOCK, lock_text, read_lock
 from modelyard.cluster.recorded import (
     recorded_files,
     recorded_folder,
@@ -122,16 +122,16 @@ def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each:
         locked, _ = read_lock(root / PATCHES_FOLDER)
         added = {name: patch.sha256 for name, patch in versions.items()}
         (accepted / PATCHES_FOLDER).mkdir(exist_ok=True)
-        (accepted / PATCHES_FOLDER / LOCK_FILE).write_text(lock_text(locked | added), encoding="utf-8")
+        (accepted / LOCK).write_text(lock_text(locked | added), encoding="utf-8")
         base, head = Commit(root), Commit(accepted, root)
         before, after = stack_files(root), stack_files(accepted)
         jobs = [Job(name, before[name], after[name]) for name in sorted(after)]
-        project = shared_news(base, head, [f"{PATCHES_FOLDER}/{LOCK_FILE}"])
+        project = shared_news(base, head, [LOCK])
         work = partial(compared, base, head, today)
         found = [one for one in each(jobs, work, (root, accepted)) if one is not None]
     different = {one.stack for one in found}
     return Preview(
-        base=Revision(f"{PATCHES_FOLDER}/{LOCK_FILE}", ""),
+        base=Revision(LOCK, ""),
         head=Revision("patches.lock with all built-in versions", ""),
         stacks=tuple(found),
         unchanged=tuple(name for name in sorted(after) if name not in different),

@@ -107,6 +107,8 @@ class Promotion(NamedTuple):
     kept: tuple[Difference, ...]
     ignored: frozenset[str] = frozenset()
     """The kept settings that the target ignores: images of the platform, in mode ``existing``."""
+    refused: frozenset[str] = frozenset()
+    """The other kept settings that ``--take`` asks for, and for which there is nothing to write."""
 
     @property
     def lowered(self) -> tuple[Difference, ...]:
@@ -147,7 +149,8 @@ def promotion(
         take: settings or sections to take besides :data:`TAKEN`.
         keep: settings or sections to leave; takes precedence over ``take``.
     """
-    wanted, left = {*TAKEN, *take}, set(keep)
+    asked, left = set(take), set(keep)
+    refused: list[str] = []
     taken: list[Difference] = []
     kept: list[Difference] = []
     images = _own_images(target.config)
@@ -157,10 +160,13 @@ def promotion(
         *_patches(source, target, *versions),
         *_decisions(source, target),
     ):
-        section = difference.setting.partition(".")[0]
-        chosen = {difference.setting, section} & wanted and not {difference.setting, section} & left
+        names = {difference.setting, difference.setting.partition(".")[0]}
+        chosen = names & {*TAKEN, *asked} and not names & left
         (taken if chosen and difference.path else kept).append(difference)
-    return Promotion(tuple(taken), tuple(kept), images.intersection(one.setting for one in kept))
+        if chosen and names & asked and not difference.path:
+            refused.append(difference.setting)
+    ignored = images.intersection(one.setting for one in kept)
+    return Promotion(tuple(taken), tuple(kept), ignored, frozenset(refused) - ignored)
 
 
 def promoted(text: str, promotion: Promotion) -> str:

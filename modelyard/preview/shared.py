@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from modelyard.catalog.library import Library
-from modelyard.catalog.lock import LOCK_FILE, read_lock
+from modelyard.catalog.lock import LOCK, read_lock
 from modelyard.files import ReadError
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel
@@ -18,8 +18,6 @@ from modelyard.policy.loading import RULES, policies_of
 from modelyard.policy.settings import Policies
 from modelyard.preview.news import news_of
 from modelyard.preview.values import News
-
-_LOCK = f"{PATCHES_FOLDER}/{LOCK_FILE}"
 
 
 class Commit(NamedTuple):
@@ -132,19 +130,19 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
         if after.get(name) == before[name] or (unclear and name not in after):
             continue
         shown = f"{patch_name}@{version}"
-        restored = f"restore {PATCHES_FOLDER}/{name} and its line in {_LOCK} as they are at the base"
+        restored = f"restore {PATCHES_FOLDER}/{name} and its line in {LOCK} as they are at the base"
         if patch is None and (earlier := old.patches.get(patch_name, {}).get(version)) and earlier.built_in:
             if name not in after:
                 summary = f"built-in patch {shown} is no longer used: its line in the lock is gone"
-                yield _error(summary, f"restore its line in {_LOCK}; a stack may pin it", _LOCK, 0)
+                yield _error(summary, f"restore its line in {LOCK}; a stack may pin it", LOCK, 0)
         elif patch is None:
             if name not in after:
                 summary = f"released patch {shown} was deleted, together with its line in the lock"
-                yield _error(summary, f"{restored}; a stack may pin it", _LOCK, 0)
+                yield _error(summary, f"{restored}; a stack may pin it", LOCK, 0)
         elif patch.sha256 == before[name]:
             if name not in after:
-                remedy = f"restore its line in {_LOCK}: a release never changes"
-                yield _error(f"released patch {shown} was un-released: its line in the lock is gone", remedy, _LOCK, 0)
+                remedy = f"restore its line in {LOCK}: a release never changes"
+                yield _error(f"released patch {shown} was un-released: its line in the lock is gone", remedy, LOCK, 0)
         elif after.get(name, patch.sha256) == patch.sha256:
             newest = max(int(one[1:]) for one in library.patches[patch_name])
             how = "rewritten" if name in after else "removed"

@@ -50,6 +50,12 @@ def promotion_text(
         lines += [_painted(part, style) for line in diff for part in folded(safe(line), style.columns)] + [""]
     if kept:
         lines += [style.bold(f"kept in {safe(target)}"), *_table(kept, style, f"{safe(source)}:"), ""]
+    for one in kept:
+        if one.setting in promotion.refused:
+            none = one.shown[0] is None
+            why = f"{source} has no value for it" if none else f"only an edit of {target}'s stack file can add it"
+            lines += hanging(f"{one.setting} cannot be taken: {why}", 2, style.columns)
+    lines += [""] if promotion.refused else []
     if promotion.ignored:
         images = plural(len(promotion.ignored), "image")
         words = f"{target} ignores {images} of {source}: in mode existing, the platform keeps its own images."

@@ -25,7 +25,7 @@ from modelyard.workloads import Workload
 from modelyard.workloads.facts.notebooks import namespace_of_server
 from modelyard.workloads.facts.pool import namespace_of, node_labels
 from modelyard.workloads.facts.remote import RemoteCluster, quota_of, remote_clusters
-from modelyard.workloads.sizing import Sized
+from modelyard.workloads.sizing import Sized, sizes_by_job
 from modelyard.workloads.sizing import sized as resources
 from modelyard.workloads.training import active, training_words
 
@@ -193,7 +193,7 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     """Head and rows of each section, the pool first, then what runs in it."""
     clusters, servers = remote_clusters(config), config.notebooks.servers
     places = {resource.name: one.name for one in clusters for resource in one.resources}
-    on = {id(job): one.resource for one in sizes for job, _ in one.jobs}
+    on = {job: one.resource for job, one in sizes_by_job(sizes).items()}
     yield (
         ("NODE POOL", "GPU", "GPUS", "CAPACITY", "NODE CLASS"),
         ((one.name, one.gpu, f"0–{one.gpus}", one.capacity, one.node_class) for one in config.node_pools),

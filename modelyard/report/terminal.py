@@ -77,14 +77,15 @@ def _no_changes(plan: Plan, style: Style) -> list[str]:
 
 
 def _against(plan: Plan) -> str:
+    if not plan.cluster:
+        return f"against an empty cluster (modelyard record {plan.stack} records the real one)"
     recorded = recorded_name(plan.stack, plan.remote) if plan.remote else plan.stack
     where = "the live cluster" if plan.source == "live" else f"stacks/recorded/{recorded}"
     return f"against {where} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]})"
 
 
 def _state(plan: Plan) -> str:
-    empty = f"against an empty cluster (modelyard record {plan.stack} records the real one)"
-    return f"{_against(plan) if plan.cluster else empty}, namespace {plan.namespace}"
+    return f"{_against(plan)}, namespace {plan.namespace}"
 
 
 def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[str]:

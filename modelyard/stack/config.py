@@ -32,6 +32,15 @@ def dotted(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{hidden(part)}" for part in path).removeprefix(".")
 
 
+def nearest_place(
+    places: Mapping[Path, tuple[int, int]], path: Path, nowhere: tuple[int, int] = (0, 0)
+) -> tuple[int, int]:
+    """Returns line and column of a path in a YAML file, or of its nearest ancestor that has them."""
+    while path and path not in places:
+        path = path[:-1]
+    return places.get(path, nowhere)
+
+
 class Platform(NamedTuple):
     """The platform that the workloads belong to."""
 
@@ -373,9 +382,7 @@ class Stack(NamedTuple):
 
     def position(self, path: Path) -> tuple[int, int]:
         """Returns line and column of ``path`` or its nearest ancestor in the stack file; zeros if it has neither."""
-        while path and path not in self.positions:
-            path = path[:-1]
-        return self.positions.get(path, (0, 0))
+        return nearest_place(self.positions, path)
 
     def place(self, finding: Finding, *path: str | int) -> Finding:
         """Returns the finding with this stack's name, and the position of ``path`` or its nearest ancestor."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.stack import codes
-from modelyard.stack.config import Path, dotted
+from modelyard.stack.config import Path, dotted, nearest_place
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import listed, plain, quoted
 from modelyard.stack.yaml.document import Document
@@ -114,11 +114,8 @@ def of_mistake(
         top: the path of the checked part in the document.
         nowhere: line and column for a path without a position.
     """
-    path: Path = (*top, *mistake.path)
     table = document.keys if mistake.at_key else document.values
-    while path and path not in table:
-        path = path[:-1]
-    line, column = table.get(path, nowhere)
+    line, column = nearest_place(table, (*top, *mistake.path), nowhere)
     return Finding(
         mistake.code,
         Severity.ERROR,

@@ -139,6 +139,25 @@ def test_a_job_that_fits_no_node_is_submitted_with_a_finding(
         assert "RES212" not in run("job", "submit", "dev", "train").err
 
 
+def test_warnings_about_a_run_are_printed_where_it_is_submitted_or_rendered(
+    project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    large = JOBS.replace("resource: deep,", "resource: deep, model: {parameters: 7G},").replace("cpu: 4", "cpu: 1")
+    small = "    - {name: other, type: training, resource: deep, command: [a]}\n"
+    pipelines = "  modelyard:pipelines: [{name: nightly, stages: [{name: fit, job: train}]}]\n"
+    project.edit(("config:\n", f"config:{large}{small}{pipelines}"))
+    verbs = [(group, verb) for group in ("job", "pipeline") for verb in ("render", "submit")]
+    names = {"job": "train", "pipeline": "nightly"}
+    with api_server(tmp_path) as cluster:
+        monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+        monkeypatch.setenv("no_proxy", "*")
+        for waiver in ("", "  modelyard:waivers: [{code: RES204, reason: measured, expires: 2099-01-01, by: ada}]\n"):
+            project.edit(("config:\n", f"config:\n{waiver}"))
+            for group, verb in verbs:
+                result = run(group, verb, "dev", names[group])
+                assert ("RES204" in result.err) is (not waiver), (group, verb, result.err)
+
+
 def test_render_needs_no_cluster(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
     first, again = (run("job", "render", "dev", "train") for _ in range(2))

@@ -290,6 +290,13 @@ def test_a_notebook_that_fits_no_node_is_not_submitted(
     golden(result, recorded)
 
 
+def test_a_warning_about_a_notebook_is_printed(notebook: Path, cluster: ApiServer, project: Any, refused: Any) -> None:
+    project.edit(("notebook:1}", "notebook:1, memory: 20Gi}"))
+    cluster.objects["nodes"].append(large("n2", 4))
+    result = submit(refused, *MULTI, code=1)
+    assert (sent(result), "RES001" in result.err) == (True, True), result.err
+
+
 def test_a_waiver_for_an_unknown_autoscaler(notebook: Path, cluster: ApiServer, project: Any, refused: Any) -> None:
     waiver = "  modelyard:waivers:\n    - {code: RES212, reason: nodes come, expires: 2099-01-01, by: ada}\n"
     project.edit(("config:\n", f"config:\n{waiver}"))

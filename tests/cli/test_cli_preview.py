@@ -257,6 +257,11 @@ def test_settings_are_taken_and_kept_by_name(project: Any, run: Any) -> None:
     assert "gpu.model" in {one["setting"] for one in document["kept"]}
     shown = run("promote", "dev", "prod", "--take", "gpu.model", "--keep", "platform.release")
     assert "Next: modelyard promote dev prod --take gpu.model --keep platform.release --write" in shown.words
+    shown = run("promote", "staging", "dev", "--take", "rayHead.image", "--take", "patches.autoscaling-ray")
+    assert shown.out.startswith("nothing to promote from staging to dev")
+    assert "rayHead.image cannot be taken: staging has no value for it" in shown.out
+    assert "patches.autoscaling-ray cannot be taken: only an edit of dev's stack file can add it" in shown.words
+    assert "cannot be taken" not in run("promote", "staging", "dev").words
     many = ("celery", "rayWorker", "modelService", "rayHead", "gpu.perWorker")
     shown = run("promote", "dev", "prod", *(word for one in many for word in ("--take", one)))
     *_, first, last = shown.out.splitlines()

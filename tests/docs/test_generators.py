@@ -58,10 +58,11 @@ def test_each_way_to_read_a_variable_is_found(doc_script: Script, tmp_path: Path
     (tmp_path / "one.py").write_text(
         'import os\nfrom os import environ\nNAME = "E"\n'
         'os.environ.get("A")\nos.environ["B"]\nos.getenv("C")\n"D" in os.environ\nos.environ.get(NAME, "x")\n'
+        '[os.environ.get(name) for name in ("J", "K")]\nfor key in ("L",):\n    os.environ[key]\n'
         '{"F", "G"} & os.environ.keys()\n{**os.environ, "H": "1"}\nother.get("I")\n',
         encoding="utf-8",
     )
-    assert variables([str(tmp_path)]) == {"A", "B", "C", "D", "E", "F", "G"}
+    assert variables([str(tmp_path)]) == set("ABCDEFGJKL")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.printing import say, say_json
-from modelyard.cli.submitting import Patience, nodes_for, user_label
+from modelyard.cli.submitting import Patience, nodes_for, report_warnings, user_label
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -159,6 +159,7 @@ def _made(args: Namespace) -> Submission:
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
         raise choice_stop(problems)
     job = checked_job(root, stack, name, place, chosen, parameters, args.what)
+    report_warnings(stack, job, args, date.today())
     return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen)
 
 

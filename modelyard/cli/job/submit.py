@@ -16,9 +16,9 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import notebook as job_notebook
 from modelyard.cli.job import resource_client
 from modelyard.cli.options import json_option, stack_argument
-from modelyard.cli.printing import say, say_errors, say_json
+from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
-from modelyard.cli.submitting import need_job, not_taken, report_unplaced, user_label
+from modelyard.cli.submitting import need_job, not_taken, report_unplaced, report_warnings, user_label
 
 if TYPE_CHECKING:
     from modelyard.runs.jobs import Submission
@@ -79,7 +79,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
 
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
-    say_errors(made.findings, args)
+    report_warnings(stack, made, args, date.today())
     made = made.with_user(user_label())
     with reached():
         client = resource_client(args, stack, made.remote)[0] if made.remote else connect(stack.context)

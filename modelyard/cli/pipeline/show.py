@@ -28,7 +28,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Shows the pipelines, or their findings."""
     from modelyard.report.pipeline import pipeline_document, pipeline_mermaid, pipeline_text
-    from modelyard.runs.pipelines import errors_of, summary
+    from modelyard.runs.pipelines import findings_of, summary
     from modelyard.workloads.sizing import sized
 
     if args.json and args.mermaid:
@@ -46,7 +46,8 @@ def run(args: Namespace) -> Exit:
     everything = sized(stack.config)
     for index, name in enumerate(names):
         pipeline = chosen_pipeline(stack, name)
-        if errors := errors_of(stack, pipeline, everything, date.today()):
+        found = findings_of(stack, pipeline, everything, date.today())
+        if errors := [one for one in found if one.blocks]:
             raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
         shown = summary(pipeline, everything)
         if args.json:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.options import json_option, stack_argument
-from modelyard.cli.printing import note, say, say_errors, say_json
+from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
-from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, user_label
+from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, report_warnings, user_label
 
 if TYPE_CHECKING:
     from modelyard.runs.jobs import Submission
@@ -70,7 +70,7 @@ def run(args: Namespace) -> Exit:
     made = submission(since)
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
-    say_errors(made.findings, args)
+    report_warnings(stack, made, args, today)
     with reached():
         client = connect(stack.context)
         if since is not None:

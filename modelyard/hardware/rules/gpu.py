@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, not_one_gpu
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, not_one_gpu, together
 from modelyard.hardware.verdict import Use, verdict
 from modelyard.stack.config import Config, Path, Stack
 
@@ -19,9 +19,13 @@ def gpu_findings(stack: Stack) -> list[Finding]:
         case Unknown():
             why = "A name must match exactly, except for letter case: an A10G is not an A10."
             return [stack.finding("GPU002", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
-        case Ambiguous():
+        case Ambiguous(_, gpus):
             why = "They differ in throughput, memory or NVLink, which the rules depend on."
-            return [stack.finding("GPU003", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
+            found = [stack.finding("GPU003", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
+            # What is wrong with each of them is wrong whichever is meant.
+            use = training_use(stack.config)
+            shared = set.intersection(*({one.code for one in verdict(gpu, use).problems} for gpu in gpus))
+            return found + use_findings(stack, _MODEL, together(name, gpus), use, only=shared)
 
 
 def training_use(config: Config) -> Use:

@@ -19,6 +19,7 @@ from modelyard.hardware.rules.shared import (
 from modelyard.names import MEMORY_LABEL
 from modelyard.quantity import times
 from modelyard.stack.config import Stack
+from modelyard.stack.durations import text
 from modelyard.stack.words import listed, plural
 
 _SECTION = "modelService"
@@ -163,14 +164,15 @@ def grace_finding(stack: Stack, code: str, pods: PodSizes, job_seconds: int) -> 
     section = pods.role
     if pods.grace_period >= job_seconds:
         return []
+    needed = text(job_seconds)
     return [
         stack.finding(
             code,
             Severity.ERROR,
             (section, "gracePeriod"),
-            f"{section}.gracePeriod is {pods.grace_period} s, but a training job may run for {job_seconds} s",
+            f"{section}.gracePeriod is {text(pods.grace_period)}, but a training job may run for {needed}",
             detail="A rollout or node drain would kill a running job and waste its GPU hours.",
-            remedy=f"set {section}.gracePeriod to {job_seconds} or more (a few minutes more let the pod clean up)",
+            remedy=f"set {section}.gracePeriod to {needed} or more (a few minutes more let the pod clean up)",
             target=pods.deployment,
         )
     ]

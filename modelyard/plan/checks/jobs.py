@@ -16,7 +16,7 @@ from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed
 from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus, most_gpus
-from modelyard.workloads.sizing import Sized
+from modelyard.workloads.sizing import Sized, sizes_by_job
 
 _ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")
 """Types whose work ends."""
@@ -26,7 +26,7 @@ NAMED: Final = 4
 
 
 def check_job_room(
-    stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node] = ()
+    stack: Stack, everything: Sequence[Sized], nodes: Iterable[Node], growth: Iterable[Node] = ()
 ) -> Iterator[Finding]:
     """The findings about jobs with a command; without known nodes, nodes are not checked.
 
@@ -43,7 +43,7 @@ def check_job_room(
 
 
 def check_job_nodes(
-    stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node]
+    stack: Stack, everything: Sequence[Sized], nodes: Iterable[Node], growth: Iterable[Node]
 ) -> Iterator[Finding]:
     """The findings of :func:`check_job_room` about nodes."""
     for index, _, why in _verdicts(stack.config, everything, nodes, growth):
@@ -52,18 +52,18 @@ def check_job_nodes(
 
 
 def _verdicts(
-    config: Config, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node]
+    config: Config, everything: Sequence[Sized], nodes: Iterable[Node], growth: Iterable[Node]
 ) -> Iterator[tuple[int, Ask, "_Verdict"]]:
     """The position, the request and the verdict of each job with a command that runs in this cluster."""
     if not any(job.command for job in config.jobs):
         return
     quotas = Quotas(config)
     teams = _sound_teams(config)
-    by_job = {id(job): one for one in everything for job, _ in one.jobs}
+    sizes = sizes_by_job(everything)
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     judged: dict[Ask, _Verdict] = {}
     for index, job in enumerate(config.jobs):
-        one = by_job.get(id(job))
+        one = sizes.get(id(job))
         if not job.command or one is None or one.resource.remote is not None:
             continue
         ask = ask_of(config, job, one)

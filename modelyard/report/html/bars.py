@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from modelyard.plan.cost import words
-from modelyard.plan.cost.values import Money, StackCost, cost_from_json
+from modelyard.plan.cost.values import Count, Money, StackCost, cost_from_json
 from modelyard.stack.words import plural
 
 WIDTH = 240
@@ -26,9 +26,9 @@ class Pair(NamedTuple):
     stack: int | None
     """Its index in the document; None for the total of several stacks."""
     name: str
-    before: Money | None
-    after: Money | None
-    delta: Money | None
+    before: Money | Count | None
+    after: Money | Count | None
+    delta: Money | Count | None
 
 
 class Bar(NamedTuple):
@@ -88,8 +88,8 @@ def gpus_of(document: Mapping[str, Any]) -> Gpus:
 
 
 def _gpu_pair(stack: int | None, name: str, before: int, after: int) -> tuple[Pair, Words]:
-    exact = (Money(Fraction(number), Fraction(number)) for number in (before, after, after - before))
-    return Pair(stack, name, *exact), _gpu_words(before, after)
+    counts = (Count(number, number) for number in (before, after, after - before))
+    return Pair(stack, name, *counts), _gpu_words(before, after)
 
 
 def _gpu_words(before: int, after: int) -> Words:
@@ -103,7 +103,7 @@ def difference(number: int) -> str:
 
 def _chart(pairs: Mapping[Pair, Words], least: Fraction, total: Words | None) -> Chart:
     """The pairs with their words; the axis has no finer steps than ``least``."""
-    most = max((side.high for pair in pairs for side in (pair.before, pair.after) if side), default=Fraction(0))
+    most = max((side.high for pair in pairs for side in (pair.before, pair.after) if side), default=0)
     step = _step(most, least)
     number = math.ceil(most / step)
     top = step * number
@@ -116,17 +116,17 @@ def _chart(pairs: Mapping[Pair, Words], least: Fraction, total: Words | None) ->
 
 
 def _weight(pair: Pair) -> Fraction:
-    return Fraction(0) if pair.delta is None else max(map(abs, pair.delta))
+    return Fraction(0) if pair.delta is None else max(abs(Fraction(end)) for end in pair.delta)
 
 
-def _bar(amount: Money | None, top: Fraction) -> Bar | None:
+def _bar(amount: Money | Count | None, top: Fraction) -> Bar | None:
     if amount is None:
         return None
     low, high = (round(float(end / top * WIDTH), 1) if top else 0.0 for end in amount)
     return Bar(low, high)
 
 
-def _step(most: Fraction, least: Fraction) -> Fraction:
+def _step(most: Fraction | int, least: Fraction) -> Fraction:
     """The first round number of which a few reach the maximum."""
     size = least
     while True:
@@ -182,9 +182,9 @@ def cost_chart(document: Mapping[str, Any]) -> Chart | None:
         return None
     changed: dict[Pair, Words] = {}
     for at, (cost, stack) in enumerate(zip(costs, document["stacks"], strict=True)):
-        pair = Pair(at, stack["stack"], *_usd(cost))
-        if pair.delta != _NOTHING:
-            changed[pair] = _words(pair.before, pair.after, pair.delta).amounts
+        usd = _usd(cost)
+        if usd[-1] != _NOTHING:
+            changed[Pair(at, stack["stack"], *usd)] = _words(*usd).amounts
     return _chart(changed, _LEAST, total_cost(document).amounts)
 
 

@@ -1,4 +1,4 @@
-"""The objects that a submission of a job creates, and the errors that block it."""
+"""The objects that a submission of a job creates, and the findings about it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -7,7 +7,7 @@ from typing import Final
 
 from modelyard import quantity
 from modelyard.catalog import Library, Selected
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, loud
 from modelyard.hardware.partitions import slice_of
 from modelyard.hiding import Confidential
 from modelyard.runs.jobs.environment import job_environment
@@ -21,7 +21,7 @@ from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.workloads.facts.environments import environment_named, run_environment
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed, team_of_resource
 from modelyard.workloads.facts.spark import LEAST_HEAP, LEAST_OVERHEAD, driver_of, heap_of, kind_of
-from modelyard.workloads.sizing import Sized, check_jobs, sized
+from modelyard.workloads.sizing import Sized, check_jobs, sized, sizes_by_job
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by the engine that runs its workers."""
@@ -48,11 +48,11 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     if problem := unfit_for_run(stack, index, job):
         return Submission(Confidential(()), (problem,))
     everything = sized(stack.config)
-    found = errors_about(stack, (job,), everything, today)
+    found = findings_about(stack, (job,), everything, today)
     if any(one.blocks for one in found):
         return Submission(Confidential(()), found)
     known = stack_facts(stack, every_workload(stack.config), everything)
-    on = next(one for one in everything if any(other is job for other, _ in one.jobs))
+    on = sizes_by_job(everything)[id(job)]
     given = job_facts(stack.config, job, on, run, stack.name)
     resource = _resource(stack, job)
     if resource is None or resource.remote is None:
@@ -62,14 +62,15 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
             return Submission(Confidential(()), (*found, *problems))
         made = submission(stack, library, TEMPLATES[job.engine], given, known)
         needs = (environment,) if environment is not None else ()
-        return made._replace(environments=needs, apart=job.trials is not None)
+        return made._replace(findings=(*found, *made.findings), environments=needs, apart=job.trials is not None)
     from modelyard.workloads.remote.cluster import cluster_run, unfit
 
     if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:
         finding = stack.finding("RES214", Severity.ERROR, ("jobs", index), f"job {job.name} {wrong[0]}", wrong[1])
         return Submission(Confidential(()), (finding,))
     there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
-    return submission(stack, library, TEMPLATES[job.engine], there, known)._replace(remote=resource.name)
+    made = submission(stack, library, TEMPLATES[job.engine], there, known)
+    return made._replace(findings=(*found, *made.findings), remote=resource.name)
 
 
 def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selected]]:
@@ -79,11 +80,11 @@ def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selecte
     """
     config, everything = stack.config, sized(stack.config)
     known = stack_facts(stack, every_workload(config), everything)
-    places = {id(job): one for one in everything for job, _ in one.jobs}
+    sizes = sizes_by_job(everything)
     # If two resources share a name, it is unclear which one a job means.
     twice = {config.resources[index].name for index in repeated(one.name for one in config.resources)}
     for index, job in enumerate(config.jobs):
-        on = places.get(id(job))
+        on = sizes.get(id(job))
         if not job.command or on is None or job.resource in twice or unfit_for_run(stack, index, job) is not None:
             continue
         given = job_facts(config, job, on, job.name, stack.name)
@@ -102,10 +103,10 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
     return next((one for one in stack.config.resources if one.name == job.resource), None)
 
 
-def errors_about(
+def findings_about(
     stack: Stack, jobs: Iterable[Job], everything: Sequence[Sized], today: date | None
 ) -> tuple[Finding, ...]:
-    """The errors about jobs and their resources with which a run would wait forever or run in a wrong place.
+    """The errors and warnings about jobs and their resources, such as those with which a run would wait forever.
 
     Args:
         stack: the stack of the jobs.
@@ -130,8 +131,8 @@ def errors_about(
 
         for index, one in enumerate(everything[: len(config.resources)]):
             wrong += [*check_cluster(stack, index, one), *check_unread(stack, index, one)]
-    about = [one for one in wrong if one.blocks and one.field.partition(".")[0] in mine]
-    return tuple(about if today is None else waive(about, stack, today)[0])
+    about = [one for one in wrong if one.field.partition(".")[0] in mine]
+    return loud(about if today is None else waive(about, stack, today)[0])
 
 
 def check_images(stack: Stack) -> Iterator[Finding]:
@@ -198,9 +199,9 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
     sent = {team.name for team in config.teams if team.clusters}
     if not sent:
         return
-    by_job = {id(job): one for one in everything for job, _ in one.jobs}
+    sizes = sizes_by_job(everything)
     for index, job in enumerate(config.jobs):
-        one = by_job.get(id(job))
+        one = sizes.get(id(job))
         if one is None or not job.command or one.resource.remote is not None:
             continue
         if (job.team or one.resource.team) in sent:
@@ -279,7 +280,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         stack: the stack of the jobs.
         everything: its resources from ``sizing.sized``.
     """
-    by_job = {id(job): one for one in everything for job, _ in one.jobs}
+    sizes = sizes_by_job(everything)
     for index, job in enumerate(stack.config.jobs):
         if job.engine != "spark":
             if job.spark != Spark():
@@ -291,7 +292,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
                     "set engine to spark, or drop them",
                 )
             continue
-        one = by_job.get(id(job))
+        one = sizes.get(id(job))
         for path, what, remedy in (*_wrong(job, one), *_beside(stack, job, one)):
             where: Path = ("jobs", index, *path)
             yield stack.finding("RES220", Severity.ERROR, where, f"job {job.name} {what}", remedy)

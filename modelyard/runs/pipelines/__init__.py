@@ -9,7 +9,7 @@ from modelyard.runs.pipelines.rules import check_pipelines
 from modelyard.runs.pipelines.submission import (
     RUN_NAME,
     Since,
-    errors_of,
+    findings_of,
     jumping,
     kept_by,
     pipeline_run_name,
@@ -23,7 +23,7 @@ __all__ = [
     "StageSize",
     "Summary",
     "check_pipelines",
-    "errors_of",
+    "findings_of",
     "jumping",
     "kept_by",
     "pipeline_run_name",

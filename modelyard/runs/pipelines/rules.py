@@ -13,7 +13,7 @@ from modelyard.stack.remote import PLATFORM, Place
 from modelyard.stack.words import did_you_mean, listed, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
-from modelyard.workloads.sizing import Sized
+from modelyard.workloads.sizing import Sized, sizes_by_job
 
 LOADING: tuple[JobType, ...] = ("data-sink", "dataset")
 """Jobs that load and prepare data."""
@@ -52,7 +52,7 @@ class _Known(NamedTuple):
         return cls(
             {job.name: job for job in jobs},
             tuple(job.name for job in jobs if job.command),
-            {id(job): one for one in everything for job, _ in one.jobs},
+            sizes_by_job(everything),
             {one.resource.name: one for one in everything if not one.own},
         )
 

@@ -19,12 +19,12 @@ from modelyard.cluster.pool_objects import (
     WAITING_QUEUE,
 )
 from modelyard.files import parse_json
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, loud
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS, RAY, SPARK
 from modelyard.kube.state import annotations_of
 from modelyard.patterns import regex
-from modelyard.runs.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run
+from modelyard.runs.jobs import TEMPLATES, Submission, findings_about, job_environment, submission, unfit_for_run
 from modelyard.runs.pipelines.graph import behind, in_order
 from modelyard.runs.pipelines.rules import check_pipelines
 from modelyard.stack.config import Config, Stack
@@ -108,10 +108,10 @@ def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
     return (lasting if shown else fresh)(pipeline.name, longest, "run")
 
 
-def errors_of(
+def findings_of(
     stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...], today: date | None = None
 ) -> tuple[Finding, ...]:
-    """The errors that block a pipeline: those of the pipeline, and those of the jobs of its stages.
+    """The errors and warnings about a pipeline and the jobs of its stages.
 
     Args:
         stack: the pipeline's stack.
@@ -120,13 +120,18 @@ def errors_of(
         today: the date for waivers of findings about jobs; None: no waiver applies.
     """
     place = f"pipelines[{stack.config.pipelines.index(pipeline)}]"
-    own = [one for one in check_pipelines(stack, everything) if one.blocks]
-    own = [one for one in own if one.field == place or one.field.startswith(f"{place}.")]
+    own = [
+        one
+        for one in loud(check_pipelines(stack, everything))
+        if one.field == place or one.field.startswith(f"{place}.")
+    ]
     names = pipeline.jobs
     jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
-    about = [one for one in errors_about(stack, (job for _, job in jobs), everything, today) if one.blocks]
+    about = findings_about(stack, (job for _, job in jobs), everything, today)
     # Other requirements of a run are reported only if no other finding covers them.
-    unfit = () if own or about else (unfit_for_run(stack, index, job) for index, job in jobs)
+    unfit = (
+        () if any(one.blocks for one in (*own, *about)) else (unfit_for_run(stack, index, job) for index, job in jobs)
+    )
     return (*own, *about, *(one for one in unfit if one is not None))
 
 
@@ -151,8 +156,9 @@ def pipeline_submission(
     config = stack.config
     everything = sized(config)
     facts = stack_facts(stack, every_workload(config), everything)
-    if errors := errors_of(stack, pipeline, everything, today):
-        return Submission(Confidential(()), errors)
+    about = findings_of(stack, pipeline, everything, today)
+    if any(one.blocks for one in about):
+        return Submission(Confidential(()), about)
     wanted, whole = in_order(pipeline.stages), Run(run)
     if since is not None:
         wanted = behind(wanted, since.stage)
@@ -165,7 +171,7 @@ def pipeline_submission(
         else _job_run(stack, library, pipeline, stage, everything, whole, facts)
         for stage in wanted
     ]
-    findings = [finding for one in made for finding in one.findings]
+    findings = [*about, *(finding for one in made for finding in one.findings)]
     if any(one.blocks for one in findings):
         return Submission(Confidential(()), tuple(dict.fromkeys(findings)))
     steps = [_step(stage, one) for stage, one in zip(wanted, made, strict=True)]

@@ -32,6 +32,7 @@ from modelyard.workloads.discovery.evidence import (
 )
 from modelyard.workloads.discovery.values import Candidate, Discovery, Option, Place, Question, Scaling, Sizes
 from modelyard.workloads.training import BACKENDS, WORKER_ROLES, is_head
+from modelyard.workloads.training.celery import queue_of
 from modelyard.workloads.training.ray import RAY
 
 _MARGIN: Final = 4
@@ -331,15 +332,9 @@ def _prometheus(spec: Object) -> str:
 
 
 def _queue(seen: Seen, container: str) -> str:
-    """Returns the queue that a Celery worker's arguments name."""
-    parts = pods_of(seen.template).container(container)
-    words = [word for part in (*(parts.get("command") or ()), *(parts.get("args") or ())) for word in str(part).split()]
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        if name in ("-Q", "--queues"):
-            queue = value if equals else following
-            return queue if _QUEUE.fullmatch(queue) else ""
-    return ""
+    """Returns the queue of a Celery worker, if it is one with a usual name."""
+    queue = queue_of(pods_of(seen.template).container(container)) or ""
+    return queue if _QUEUE.fullmatch(queue) else ""
 
 
 def _in_other_namespaces(found: _Found, namespace: str, lacking: Iterable[str]) -> tuple[str, ...]:

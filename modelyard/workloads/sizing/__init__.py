@@ -5,8 +5,8 @@ Owns the formulas and their sources (``formulas``, ``sources``), the joint needs
 unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 """
 
-from modelyard.workloads.sizing.resources import Sized, apart, sized
+from modelyard.workloads.sizing.resources import Sized, apart, sized, sizes_by_job
 from modelyard.workloads.sizing.rules import check_jobs
 from modelyard.workloads.sizing.sources import Estimate, Need, Source, Term
 
-__all__ = ["Estimate", "Need", "Sized", "Source", "Term", "apart", "check_jobs", "sized"]
+__all__ = ["Estimate", "Need", "Sized", "Source", "Term", "apart", "check_jobs", "sized", "sizes_by_job"]

@@ -144,6 +144,14 @@ def sized(config: Config) -> tuple[Sized, ...]:
     )
 
 
+def sizes_by_job(everything: Sequence[Sized]) -> dict[int, Sized]:
+    """Returns the size that each job runs on, by the identity of the job; a job on no resource is not among them.
+
+    Of two resources with one name, a job runs on the first.
+    """
+    return {id(job): one for one in reversed(everything) for job, _ in one.jobs}
+
+
 def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool = False) -> Sized:
     part = slice_of(config, resource)
     gpu = _gpu(config, resource) if part is None else part.as_gpu

@@ -197,10 +197,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         each = f" on each of {one.among} workers" if key != "workers" and one.among > 1 else ""
         remedy = f"set {key} to {wanted}, or waive this finding if you have measured a lower need"
         if key == "gpus" and needed > MOST_GPUS:
-            # Training divides its model among workers; a remote machine is one of them.
-            divided = one.resource.type == "training" and one.resource.remote is None
-            others = "give it more workers" if divided else "use a smaller model"
-            remedy = f"a machine has at most {MOST_GPUS} GPUs: use a GPU with more memory, or {others}"
+            remedy = _too_many_gpus(one)
         yield stack.finding(
             "RES204",
             Severity.ADVICE if assumed else Severity.WARNING,
@@ -211,14 +208,24 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             f"calculation{' and what it assumes' if assumed else ''}",
         )
     if one.need.on_gpus and not one.size.gpus:
+        wanted_gpus = one.needed.get("gpus")
+        remedy = "set gpus of the resource" + (f" to {_written('gpus', wanted_gpus)}" if wanted_gpus else "")
         yield stack.finding(
             "RES205",
             Severity.WARNING if _any_model(one) else Severity.ERROR,
             ("resources", index),
             f"resource {name} has no GPU, but its jobs need {_gpus(one)}",
-            "set gpus of the resource",
+            _too_many_gpus(one) if wanted_gpus and wanted_gpus > MOST_GPUS else remedy,
             detail=f"jobs: {on_gpus}",
         )
+
+
+def _too_many_gpus(one: Sized) -> str:
+    """What to do if a worker needs more GPUs than a machine has."""
+    # Training divides its model among workers; a remote machine is one of them.
+    divided = one.resource.type == "training" and one.resource.remote is None
+    others = "give it more workers" if divided else "use a smaller model"
+    return f"a machine has at most {MOST_GPUS} GPUs: use a GPU with more memory, or {others}"
 
 
 def _any_model(one: Sized) -> bool:

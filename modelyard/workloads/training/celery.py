@@ -8,13 +8,15 @@ from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB
 from modelyard.hardware.rules.shared import PodSizes
 from modelyard.hardware.rules.workloads import grace_finding, no_worker_finding, size_findings
 from modelyard.patterns import regex
-from modelyard.stack.config import WORKERS, Config, Stack
+from modelyard.stack.config import WORKERS, CeleryVariables, Config, Stack
+from modelyard.stack.durations import text
 from modelyard.workloads.facts.fact import written
 from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
 
 _SECTION = "celery"
 _REFERENCE = regex(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 """A variable in a container's arguments."""
+_QUEUE_OPTIONS = ("--queues", "-Q")
 _PLACE = regex(r"\{(?:queue|concurrency|jobLimit)\}")
 
 
@@ -59,9 +61,9 @@ def _job_limit(stack: Stack) -> list[Finding]:
             "CEL002",
             Severity.ERROR,
             (_SECTION, "jobLimit"),
-            f"{_SECTION}.jobLimit is {limit} s, but training jobs run for at most {JOB_SECONDS} s (six hours)",
+            f"{_SECTION}.jobLimit is {text(limit)}, but training jobs run for at most {text(JOB_SECONDS)}",
             detail="The platform ends a training job after six hours, even if the worker's limit is higher.",
-            remedy=f"set {_SECTION}.jobLimit to {JOB_SECONDS} or less; split longer training into several jobs",
+            remedy=f"set {_SECTION}.jobLimit to {text(JOB_SECONDS)} or less; split longer training into several jobs",
             target=stack.config.targets.celery.name,
         )
     ]
@@ -76,7 +78,7 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
     )
     remedy = (
         f"raise consumer_timeout of the broker (or x-consumer-timeout of the queue {celery.queue}) to "
-        f"{celery.job_limit * 1000} ms or more, and set {'.'.join(path)}: {celery.job_limit} or more"
+        f"{celery.job_limit * 1000} ms or more, and set {'.'.join(path)}: {text(celery.job_limit)} or more"
     )
     if celery.consumer_timeout is None:
         if celery.job_limit <= CONSUMER_TIMEOUT_SECONDS:
@@ -86,8 +88,8 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
                 "CEL005",
                 Severity.WARNING,
                 path,
-                f"{'.'.join(path)} is not set, and RabbitMQ's default of {CONSUMER_TIMEOUT_SECONDS // 60} minutes "
-                f"(since 3.8.17) is shorter than the job limit of {celery.job_limit} s",
+                f"{'.'.join(path)} is not set, and RabbitMQ's default of {text(CONSUMER_TIMEOUT_SECONDS)} "
+                f"(since 3.8.17) is shorter than the job limit of {text(celery.job_limit)}",
                 detail=detail,
                 remedy=remedy,
                 target=stack.config.targets.celery.name,
@@ -100,7 +102,8 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
             "CEL004",
             Severity.ERROR,
             path,
-            f"{'.'.join(path)} is {celery.consumer_timeout} s, but a training job may run for {celery.job_limit} s",
+            f"{'.'.join(path)} is {text(celery.consumer_timeout)}, but a training job may run for "
+            f"{text(celery.job_limit)}",
             detail=detail,
             remedy=remedy,
             target=stack.config.targets.celery.name,
@@ -159,11 +162,11 @@ def container_findings(stack: Stack, container: Mapping[str, Any]) -> list[Findi
     """Returns what a worker's arguments and variables state otherwise than the stack."""
     celery, names = stack.config.celery, stack.config.celery.variables
     deployment = stack.config.targets.celery.name
-    settings = {one["name"]: str(one["value"]) for one in container.get("env") or () if "value" in one}
+    settings = _settings(container)
     words = _words(container, settings)
     stated = (
         ("concurrency", ("--concurrency", "-c"), names.concurrency, str(celery.concurrency)),
-        ("queue", ("--queues", "-Q"), names.queue, celery.queue),
+        ("queue", _QUEUE_OPTIONS, names.queue, celery.queue),
         ("jobLimit", ("--time-limit",), names.job_limit, str(celery.job_limit)),
     )
     found = []
@@ -185,6 +188,17 @@ def container_findings(stack: Stack, container: Mapping[str, Any]) -> list[Findi
             )
         )
     return found
+
+
+def queue_of(container: Mapping[str, Any]) -> str | None:
+    """Returns what a worker's arguments, or else its variable with the usual name, state as its queue; None without."""
+    settings = _settings(container)
+    value = _option(_words(container, settings), _QUEUE_OPTIONS)
+    return settings.get(CeleryVariables().queue) if value is None else value
+
+
+def _settings(container: Mapping[str, Any]) -> dict[str, str]:
+    return {one["name"]: str(one["value"]) for one in container.get("env") or () if "value" in one}
 
 
 def _words(container: Mapping[str, Any], settings: Mapping[str, str]) -> list[str]:

@@ -18,6 +18,11 @@ CASES = [
     (RAY, {"gpu": {"model": ""}}, "GPU002", ERROR),
     (RAY, {"gpu": {"model": "H100"}}, "GPU003", ERROR),
     (RAY, {"gpu": {"model": "h100-pcie-80gb"}}, "GPU003", None),
+    # What is wrong with each GPU of the name.
+    (RAY, {"gpu": {"model": "H100"}}, "GPU005", ERROR),
+    (RAY, {"gpu": {"model": "H100"}, "platform": {"cuda": "11.8"}}, "GPU005", None),
+    (RAY, {"gpu": {"model": "P100"}}, "GPU001", ERROR),
+    (RAY, {"gpu": {"model": "A800"}}, "GPU001", None),
     (RAY, {"gpu": {"model": "A10"}}, "GPU001", None),
     (RAY, {"gpu": {"model": "V100"}}, "GPU001", None),
     (RAY, {"gpu": {"model": "A10G"}}, "GPU001", ERROR),
@@ -230,9 +235,10 @@ def test_a_finding_has_a_place_a_reason_and_a_remedy(make_stack):
 
 def test_the_remedy_of_a_short_broker_timeout_has_both_units(make_stack):
     found = check(make_stack(CELERY, celery={"consumerTimeout": 60, "jobLimit": 7200}))
-    (remedy,) = [finding.remedy for finding in found if finding.code == "CEL004"]
+    ((summary, remedy),) = [(one.summary, one.remedy) for one in found if one.code == "CEL004"]
+    assert summary == "celery.consumerTimeout is 1m, but a training job may run for 2h"
     assert "to 7200000 ms or more" in remedy
-    assert remedy.endswith("celery.consumerTimeout: 7200 or more")
+    assert remedy.endswith("celery.consumerTimeout: 2h or more")
 
 
 def test_following_the_remedies_fixes_memory_errors(make_stack):

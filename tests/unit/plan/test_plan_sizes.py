@@ -30,7 +30,7 @@ def by_code(plan: Any, severity: Severity = Severity.ERROR) -> dict[str, Any]:
     [
         ("ray-worker", {"memory": "1Gi"}, "RES001", "rayWorker.memory is 1Gi (1.07 GB) per GPU"),
         ("ray-worker", {"cpu": "1"}, "RES002", "rayWorker.cpu is 1; the minimum is 4 cores"),
-        ("ray-worker", {"gracePeriod": 60}, "RAY008", "rayWorker.gracePeriod is 60 s"),
+        ("ray-worker", {"gracePeriod": 60}, "RAY008", "rayWorker.gracePeriod is 1m"),
         ("ray-head", {"replicas": 2}, "RAY001", "rayHead.replicas is 2"),
         ("ray-head", {"memory": "1Gi"}, "RAY002", "rayHead.memory is 1Gi"),
         ("ray-head", {"cpu": "100m"}, "RAY003", "rayHead.cpu is 100m"),

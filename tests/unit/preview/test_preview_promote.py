@@ -54,7 +54,7 @@ def test_images_go_to_stacks_that_own_the_workloads() -> None:
 
 def test_nothing_to_do_is_nothing() -> None:
     found = promotion(stack("dev"), stack("dev"), (V1, V1))
-    assert found == ((), (), frozenset())
+    assert (found.taken, found.kept, found.ignored, found.refused) == ((), (), frozenset(), frozenset())
     assert promoted(text("dev"), found) == text("dev")
 
 

@@ -219,6 +219,22 @@ def test_a_job_that_needs_a_gpu_has_to_be_given_one(gpus: int | None) -> None:
     assert (found[0], words in found[1], "without a resource" in found[1]) == ("RES205", True, True)
 
 
+@pytest.mark.parametrize(
+    ("resource", "model", "remedy"),
+    [
+        (Resource("it", "llm-serving"), "7G", "set gpus of the resource to 1"),
+        (Resource("it", "training", workers=3), "7G", "set gpus of the resource to 2"),
+        (Resource("it", "llm-serving"), "700G", "a machine has at most 16 GPUs: use a GPU with more memory"),
+        (Resource("it", "llm-serving", gpu="A101"), "7G", "set gpus of the resource"),
+    ],
+)
+def test_the_remedy_for_no_gpu_names_their_number(resource: Resource, model: str, remedy: str) -> None:
+    given = config((resource,), (Job("it", resource.type, "it", model=Model(model)),))
+    found = check_jobs(Stack("dev", "stacks/Pulumi.dev.yaml", "", given, None, {}), sized(given))
+    (told,) = (one.remedy for one in found if one.code == "RES205")
+    assert told.partition(", or")[0] == remedy
+
+
 @pytest.mark.parametrize(("gpus", "code"), [(None, "RES205"), (1, "RES204")])
 def test_only_jobs_that_need_gpus_are_named_if_gpus_are_missing(gpus: int | None, code: str) -> None:
     table = Job("table", "training", "deep", rows="1k", columns=10)

@@ -38,7 +38,7 @@ def places(platform: Discovery) -> dict[str, str]:
 def changed(name: str, workload: str, /, **container: Any) -> list[dict[str, Any]]:
     """The objects of a platform, with other settings of the only container of one workload."""
     objects = deepcopy(list(objects_in(name)))
-    (body,) = (one for one in objects if one["metadata"]["name"] == workload)
+    (body,) = (one for one in objects if one["metadata"]["name"] == workload and "template" in one["spec"])
     body["spec"]["template"]["spec"]["containers"][0] |= container
     return objects
 
@@ -161,6 +161,20 @@ def test_celery_workers_without_gpus_do_not_train() -> None:
     assert places(platform) == {"celery": "Deployment gpu-jobs"}
     assert (platform.training, platform.queue) == ("celery", "gpu-training")
     assert platform.scaling == Scaling("none", "HorizontalPodAutoscaler gpu-jobs", 5)
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "queue"),
+    [
+        (["celery -A site worker -Qgpu"], (), "gpu"),
+        (["celery -A site worker --queues=$(QUEUE)"], ({"name": "QUEUE", "value": "gpu"},), "gpu"),
+        (["celery -A site worker"], ({"name": "CELERY_QUEUES", "value": "gpu"},), "gpu"),
+        (["celery -A site worker -Q gpu,cpu"], (), ""),
+        (["celery -A site worker -Q $QUEUE"], (), ""),
+    ],
+)
+def test_the_queue_is_read_as_a_check_of_the_worker_reads_it(args: list[str], env: Any, queue: str) -> None:
+    assert found(changed("celery-only", "gpu-jobs", args=args, env=list(env))).queue == queue
 
 
 def test_training_workers_without_gpus_are_never_certain(golden: Any) -> None:
