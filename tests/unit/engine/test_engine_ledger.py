@@ -140,7 +140,7 @@ def test_a_ledger_without_fields_asks_no_cluster() -> None:
 def test_an_unreachable_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(LedgerFailure, match=r"no kubeconfig.*; set KUBECONFIG"):
+    with pytest.raises(LedgerFailure, match=r"cannot read the kubeconfig .*; set KUBECONFIG"):
         LedgerProvider().delete("id", noted(RECORD))
 
 
