@@ -17,6 +17,7 @@ from modelyard.hiding import Confidential
 from modelyard.patterns import regex
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse_plain
+from modelyard.stack.yaml.source import NOT_YAML
 from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 5.0
@@ -131,7 +132,7 @@ def _problems(
         value, problem = parse_plain(part.encode(errors="surrogatepass"))
         wrong: tuple[str, int, str] | None = None
         if problem is not None:
-            what = f"does not render to YAML: {problem.message}"
+            what = f"does not render to YAML: {problem.message.removeprefix(NOT_YAML)}"
             wrong = what, line + problem.line - 1, "correct the YAML here or just above"
         elif isinstance(value, dict):
             made = make(patch, part.strip() + "\n", value)

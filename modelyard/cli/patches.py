@@ -1,4 +1,4 @@
-"""Show the patches of this project, built-in ones too: names, versions, purpose, and whether they are released."""
+"""Show the patches of this project, built-in ones too: names, versions, purpose, objects, and what is released."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -140,8 +140,9 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
         return None, (_error(stack, f"{shown}/{CLUSTER_FILE}", summary, remedy),)
     cluster = parsed.pop(CLUSTER_FILE)
     if cluster.get("formatVersion") != FORMAT_VERSION:
-        words = f"formatVersion is {plain(repr(cluster.get('formatVersion')))}, this modelyard reads {FORMAT_VERSION}"
-        return None, (_error(stack, f"{shown}/{CLUSTER_FILE}", words, remedy),)
+        found = plain(repr(cluster.get("formatVersion")))
+        words = f"the recorded platform has formatVersion {found}; this modelyard reads {FORMAT_VERSION}"
+        return None, (_error(stack, f"{shown}/{CLUSTER_FILE}", words, f"upgrade modelyard, or {remedy}"),)
     objects: dict[ObjectKey, dict[str, Any]] = {}
     for file, body in parsed.items():
         try:

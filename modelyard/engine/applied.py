@@ -115,7 +115,7 @@ def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]
         if resource["type"] == RECORD and "request" in outputs:
             if outputs["formatVersion"] != FORMAT_VERSION:
                 raise EngineError(
-                    f"the state has formatVersion {outputs['formatVersion']}, this modelyard reads {FORMAT_VERSION}",
+                    f"the state has formatVersion {outputs['formatVersion']}; this modelyard reads {FORMAT_VERSION}",
                     "use the modelyard that applied the stack",
                 )
             yield parse_json(outputs["request"])

@@ -274,8 +274,8 @@ def _disk_findings(stack: Stack, nodes: tuple[Node, ...]) -> list[Finding]:
             "RES008",
             Severity.ERROR,
             ("modelService", "volume"),
-            f"no node has {stack.config.model_service.volume} of disk for modelService.volume, "
-            f"{name} has the most with {float(disks[name]) / GB:.1f} GB",
+            f"no node has {stack.config.model_service.volume} ({float(wanted) / GB:.1f} GB) of disk for "
+            f"modelService.volume; {name} has the most, {float(disks[name]) / GB:.1f} GB",
             detail="The volume is a request for ephemeral storage: a pod that no node can hold stays Pending.",
             remedy="give nodes larger disks, or request less (50 GB at least)",
             target=stack.config.targets.model_service.name,

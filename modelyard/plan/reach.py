@@ -48,9 +48,9 @@ def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, 
 
 
 def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding]:
-    """The findings about worker clusters that an apply drops while jobs may run there; only a live plan knows of jobs.
+    """The findings about worker clusters that an apply drops while runs may be active there, known only to a live plan.
 
-    A queue that the same plan deletes is deleted first, and exists until its jobs have ended.
+    A queue that the same plan deletes is deleted first, and exists until its runs have ended.
     """
     before = {(one.key.kind, one.key.name): body for one in targets if _turn(one) and (body := one.before.reveal())}
     queues: dict[str, list[tuple[str, int]]] = {}
@@ -63,14 +63,15 @@ def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding
     for target in targets:
         if target.key.kind == _CLUSTER and target.action == "delete" and target.key.name in queues:
             holding = dict(sorted(queues[target.key.name]))
-            jobs = sum(holding.values())
+            runs = sum(holding.values())
             yield Finding(
                 "QUE014",
                 Severity.WARNING,
-                f"{target.name} is dropped, and {plural(jobs, 'job')} of {', '.join(holding)} may run there",
+                f"{target.name} is dropped, and {plural(runs, 'run')} of {', '.join(holding)} may be active there",
                 target=target.name,
-                detail="These jobs keep running there, even after you cancel them here or start them elsewhere.",
-                remedy=f"wait until these jobs have ended, or cancel them first: modelyard job list {stack.name}",
+                detail="They continue in the worker cluster, even after you cancel them in the home cluster or start "
+                "them again in another.",
+                remedy=f"wait until these runs have ended, or cancel them first: modelyard job list {stack.name}",
             )
 
 

@@ -169,7 +169,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
         raise PlanFileError(f"{shown} is not a modelyard plan", again)
     if document["formatVersion"] != FORMAT_VERSION:
         raise PlanFileError(
-            f"{shown} has formatVersion {document['formatVersion']}, this modelyard reads {FORMAT_VERSION}",
+            f"{shown} has formatVersion {document['formatVersion']}; this modelyard reads {FORMAT_VERSION}",
             "use the modelyard that wrote it, or plan again",
         )
     if document.get("sha256") != seal(document):

@@ -316,7 +316,7 @@ def test_destroy_keeps_the_worker_cluster_until_its_runs_end(two: Two, running: 
     run = running
     config(two.env, workerClusters=[{"name": "cloud", "secret": "cloud-kubeconfig"}], teams=[OTHER])
     (found,) = [one for one in two.env.plan().findings if one.code == "QUE014"]
-    assert found.summary == "cluster-farm is dropped, and 1 job of team-language may run there"
+    assert found.summary == "cluster-farm is dropped, and 1 run of team-language may be active there"
     with cli_process(two.env, "destroy", "dev", "--yes") as destroying:
         destroying.until(f"Still running: {run}")
         destroying.until("deleting ClusterQueue team-language")

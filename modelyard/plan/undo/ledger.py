@@ -99,7 +99,7 @@ def read_ledger(text: str) -> Ledger:
         document = parse_json(text)
         if document["formatVersion"] != FORMAT_VERSION:
             raise LedgerError(
-                f"it has formatVersion {document['formatVersion']}, this modelyard reads {FORMAT_VERSION}"
+                f"it has formatVersion {document['formatVersion']}; this modelyard reads {FORMAT_VERSION}"
             )
         return Ledger(
             values=tuple((Path.parse(path), value) for path, value in document["held"]),

@@ -15,6 +15,7 @@ from modelyard.stack.words import plain
 Place = tuple[int, int]
 """1-based line and column."""
 
+NOT_YAML: Final = "the text is not YAML: "
 _CONTROL: Final = bytes({*range(32), 127} - {9, 10, 13})
 _AFTER_NO_COLON = ("did not find expected key", "mapping values are not allowed in this context")
 _NO_COLON = regex(rb"[A-Za-z_][\w./-]*(:[\w./-]+)*([ \t]+[^\]}]+)?")
@@ -135,7 +136,7 @@ class _Failure(NamedTuple):
     def problem(self, what: str, remedy: str, place: Place | None = None) -> Problem:
         """A problem at a place, by default where parsing ended."""
         line, column = place or (self.line, self.column)
-        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, column, remedy)
+        return Problem(codes.SYNTAX, f"{NOT_YAML}{what}", line, column, remedy)
 
 
 def _conflict(failure: _Failure) -> Problem | None:

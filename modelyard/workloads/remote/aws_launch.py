@@ -138,7 +138,7 @@ def job_from_json(text: str, launched: datetime, manifest: str = "") -> RemoteJo
     try:
         values: Mapping[str, Any] = parse_json(text)
         if values["form"] != FORM:
-            raise ValueError(f"it has form {values['form']!r}, this modelyard reads {FORM}")
+            raise ValueError(f"it has form {values['form']!r}; this modelyard reads {FORM}")
         fields = {name: value for name, value in values.items() if name != "form"}
         read = None if fields["read"] is None else Place(**fields["read"])
         made = {"read": read, "write": Place(**fields["write"]), "command": tuple(fields["command"])}

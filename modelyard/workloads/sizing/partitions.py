@@ -116,7 +116,7 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
         (*where, "gpus"),
         f"a pod of resource {one.resource.name} asks for {gpus} slices of partition {partition.name}, "
         + ("but the device plugin rejects more than one" if rejects else "but a process uses only one of them"),
-        "set gpus to 1, and workers to more",
+        "set gpus to 1, and increase workers",
         detail="The pod would fail with UnexpectedAdmissionError."
         if rejects
         else "Slices do not add up: a process sees one MIG slice, and several shares of a GPU are not a larger share.",

@@ -70,7 +70,7 @@ def test_dropping_a_worker_cluster_with_jobs_is_reported(dev: Any) -> None:
     before = pool(dev, BOTH)
     (said,) = summaries(pool(busy(before, 2), ONE, clusters=(CLOUD,)))
     assert said.startswith("cluster-farm ")
-    assert " 2 jobs of team-vision " in said
+    assert " 2 runs of team-vision " in said
     assert summaries(pool(busy(before, 0), ONE, clusters=(CLOUD,))) == []
     assert summaries(pool(busy(before, 2), ONE)) == []
     # A deleted queue stays until its jobs have ended, and so do the objects that it needs.
