@@ -313,7 +313,7 @@ def rendered(source: str, params: Mapping[str, Any]) -> str | Failed:
         # If one operation is too large, the template is at fault, however small its input is.
         given = longest(params) if environment().left < 0 or size > MAX_MADE else ""
         most = f"produces more than {MAX_MADE:,} characters" + (given or f", printed or not, or {MAX_TEXT:,} at once")
-        return Failed("PAT006", most, 0, FEWER if given else "look for a loop that grows")
+        return Failed("PAT006", most, 0, FEWER if given else "look for a loop that creates too much")
     except jinja2.UndefinedError as error:
         line = _template_line(error)
         known = f"the parameters with a value are {', '.join(sorted(params))}"

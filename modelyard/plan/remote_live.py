@@ -98,8 +98,8 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
     if what := controller_mismatch(remote, client):
         return what, "correct context or controller"
     if identity(client) == own.identity:
-        what = f"context {remote.context} of {remote.name} points to the platform's own cluster"
-        return what, "name the context of the remote cluster, or drop remote to run the jobs in this cluster"
+        what = f"context {remote.context} of {remote.name} points to the home cluster"
+        return what, "name the context of the remote cluster, or drop remote to run the jobs in the home cluster"
     if any(queue_of(one) for one in remote.resources) and not serves(client, KUEUE):
         return (
             f"remote cluster {remote.name} has no {KUEUE}",

@@ -228,7 +228,7 @@ def test_a_context_of_another_cluster_blocks_the_plan(two: Two) -> None:
         made = plan_live(two.env.folder, two.env.stack_file, date.today()).plan
     assert made is not None
     assert [one.summary for one in made.findings if one.code == "REM013"] == [
-        "context dev of far points to the platform's own cluster"
+        "context dev of far points to the home cluster"
     ]
     assert two.env.modelyard("apply", "dev", "--yes", check=False).returncode == 1
     two.resource()

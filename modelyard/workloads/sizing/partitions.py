@@ -65,7 +65,7 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
                 stack,
                 (*where, "partition"),
                 resource,
-                "is remote, but partitions divide nodes of this cluster",
+                "is remote, but partitions divide nodes of the home cluster",
                 "drop partition",
             )
 
