@@ -91,7 +91,7 @@ def test_an_unreachable_cluster(dev: Environment, tmp_path: Path) -> None:
 
 
 def test_no_kubeconfig(dev: Environment, tmp_path: Path) -> None:
-    refused(dev, 3, "no kubeconfig", variables={"KUBECONFIG": str(tmp_path / "none")})
+    refused(dev, 3, "cannot read the kubeconfig", variables={"KUBECONFIG": str(tmp_path / "none")})
 
 
 def test_no_engine(dev: Environment) -> None:
