@@ -219,7 +219,7 @@ def test_a_stack_without_a_recorded_platform(project: Any, refused: Any) -> None
     [
         ("{", "JSON"),
         ("[]", "not an object"),
-        ('{"formatVersion": 9}', "formatVersion is 9"),
+        ('{"formatVersion": 9}', "formatVersion 9"),
         ('{"formatVersion": 1}', "lacks 'identity'"),
         (
             '{"formatVersion": 1, "identity": "a", "version": "b", "nodes": [1], "pods": []}',
