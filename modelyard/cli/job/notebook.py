@@ -81,7 +81,7 @@ def options(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="the workspace's folder on this machine (default: notebooks.path of the stack)",
     )
-    add("--wait", action="store_true", help="wait until the job ends; exit code 1 if it failed")
+    add("--wait", action="store_true", help="wait until the run ends; exit code 1 if it failed")
 
 
 def run(args: Namespace) -> Exit:

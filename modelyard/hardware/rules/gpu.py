@@ -17,7 +17,7 @@ def gpu_findings(stack: Stack) -> list[Finding]:
         case GpuModel() as gpu:
             return use_findings(stack, _MODEL, gpu, training_use(stack.config))
         case Unknown():
-            why = "A name must match exactly, except for letter case: an A10G is not an A10."
+            why = "A name must match exactly, except for letter case and a brand such as NVIDIA: an A10G is not an A10."
             return [stack.finding("GPU002", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
         case Ambiguous(_, gpus):
             why = "They differ in throughput, memory or NVLink, which the rules depend on."
