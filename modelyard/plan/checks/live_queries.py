@@ -91,7 +91,7 @@ def _answered(query: Query, text: str, answer: Answer, valid: bool) -> Finding:
             "AUT022",
             Severity.WARNING,
             "the query returns no value now, not 0",
-            remedy="end it with or vector(0), after sum(…) if its series have labels: then it always is a number",
+            remedy="end the query with or vector(0), after sum(…) if its series have labels",
         )
     if answer.kind in ("matrix", "string"):
         matrix = answer.kind == "matrix"

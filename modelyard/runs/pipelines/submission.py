@@ -129,9 +129,8 @@ def findings_of(
     jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
     about = findings_about(stack, (job for _, job in jobs), everything, today)
     # Other requirements of a run are reported only if no other finding covers them.
-    unfit = (
-        () if any(one.blocks for one in (*own, *about)) else (unfit_for_run(stack, index, job) for index, job in jobs)
-    )
+    blocked = any(one.blocks for one in (*own, *about))
+    unfit = () if blocked else (unfit_for_run(stack, index, job) for index, job in jobs)
     return (*own, *about, *(one for one in unfit if one is not None))
 
 
