@@ -222,6 +222,15 @@ def test_hardware_rules_hold_as_for_notebooks(pods: PodProcesses, project: Any) 
         f()
 
 
+def test_a_warning_about_a_call_is_printed_once_and_its_run_starts(
+    pods: PodProcesses, project: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project.edit(("notebook:1}", "notebook:1, memory: 20Gi}"), ("gpus: 1}, {flavor: a30", "gpus: 4}, {flavor: a30"))
+    project.edit(("perWorker: 1", "perWorker: 3"))
+    assert on_gpu(gpu="A10", stack="dev", allocation="multi_gpu")(len)([1]) == 1
+    assert capfd.readouterr().err.count("RES001") == 1
+
+
 def test_a_cluster_out_of_reach_is_an_error_of_the_call(pods: PodProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "nowhere")
     with pytest.raises(CallError, match="kubeconfig"):

@@ -391,7 +391,7 @@ def test_dropping_a_team_reports_its_run_and_waits_for_it(env: Environment, runs
     teams = [team for team in STACK["teams"] if team["name"] != "robots"]
     config(env, teams=teams, jobs=[job for job in STACK["jobs"] if job["team"] != "robots"])
     (told,) = [one for one in env.plan().findings if one.code == "QUE013"]
-    assert told.summary == "team-robots is deleted, and 1 job holds its quota"
+    assert told.summary == "team-robots is deleted, and 1 run holds its quota"
     with cli_process(env, "apply", "dev", "--yes") as apply:
         env.lab.wait("the delete of the queue", lambda: "deletionTimestamp" in found()["metadata"])
         assert not apply.ends_within(3)

@@ -157,10 +157,12 @@ class _Prepared(NamedTuple):
 def _prepared(call: Call, name: str, options: Options) -> _Prepared:
     """A call's objects, checked as a notebook's are."""
     from argparse import Namespace
+    from datetime import date
 
     from modelyard.cli.common import chosen_stack, project_root
     from modelyard.cli.environment import need_built
     from modelyard.cli.job.notebook import checked_job, choice_stop, chosen_words, need_room
+    from modelyard.cli.submitting import report_warnings
     from modelyard.cluster.connection import connect
     from modelyard.runs.jobs import notebook_environment
 
@@ -196,6 +198,7 @@ def _prepared(call: Call, name: str, options: Options) -> _Prepared:
     # The Job is that of a notebook, with another program. A function has no file for the template to name.
     run = job_name(Path(name))
     job = checked_job(root, stack, run, Place(name, name, root), chosen, {}, name)
+    report_warnings(stack, job, Namespace(colour="auto", json=False), date.today())
     objects = call_objects(job.first, call, name, Path.cwd(), seconds)
     client = connect(stack.context)
     need_room(client, root, stack, chosen, f"function {name}", name)

@@ -94,9 +94,9 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
 
 
 def check_deleted(stack: Stack, dropped: Iterable[TargetPlan]) -> Iterator[Finding]:
-    """The findings about queues that an apply deletes while they have jobs; only a live plan knows of jobs.
+    """The findings about queues that an apply deletes while they have runs; only a live plan knows of runs.
 
-    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it. ``dropped``
+    A ClusterQueue counts the runs that hold its quota; a LocalQueue also counts the runs that wait in it. ``dropped``
     are the objects that the stack no longer asks for in its cluster.
     """
     where = f" --remote {stack.remote}" if stack.remote else ""
@@ -106,11 +106,11 @@ def check_deleted(stack: Stack, dropped: Iterable[TargetPlan]) -> Iterator[Findi
         if target.action != "delete" or not holding + waiting:
             continue
         if target.key.kind == "ClusterQueue" and holding:
-            summary = f"{target.name} is deleted, and {_jobs(holding, 'holds', 'hold')} its quota"
-            detail = "Kueue keeps the queue until these jobs end, and an apply waits up to ten minutes for that."
+            summary = f"{target.name} is deleted, and {_runs(holding, 'holds', 'hold')} its quota"
+            detail = "Kueue keeps the queue until these runs end, and an apply waits up to ten minutes for that."
         elif target.key.kind == "LocalQueue" and waiting:
-            summary = f"{target.name} is deleted, and {_jobs(waiting, 'waits', 'wait')} in it"
-            detail = "Jobs without a queue wait forever."
+            summary = f"{target.name} is deleted, and {_runs(waiting, 'waits', 'wait')} in it"
+            detail = "Runs without a queue wait forever."
         else:
             continue
         yield Finding(
@@ -119,12 +119,12 @@ def check_deleted(stack: Stack, dropped: Iterable[TargetPlan]) -> Iterator[Findi
             summary,
             target=target.name,
             detail=detail,
-            remedy=f"cancel runs that are not needed, and wait for the rest: modelyard job list {stack.name}{where}",
+            remedy=f"cancel those that are not needed, and wait for the rest: modelyard job list {stack.name}{where}",
         )
 
 
-def _jobs(count: int, one: str, several: str) -> str:
-    return f"{plural(count, 'job')} {one if count == 1 else several}"
+def _runs(count: int, one: str, several: str) -> str:
+    return f"{plural(count, 'run')} {one if count == 1 else several}"
 
 
 def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
@@ -261,22 +261,22 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         for resource, theirs in shares.get(flavor.name, {}).items():
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
+            with_pools = bool(pools) and resource == GPU_RESOURCE
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
                 # Flavors that share only nodes without such GPUs share no capacity.
                 places = {node.name: node.allocatable[resource] for node in lasting if node.allocatable.get(resource)}
                 if resource == GPU_RESOURCE:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
-                promises.append(_Promise(index, flavor.name, resource, promised, places))
+                promises.append(_Promise(index, flavor.name, resource, promised, places, with_pools))
                 continue
             names = few((f"{name} {gpus}" for name, gpus in theirs), MANY)
             what = "GPUs" if resource == GPU_RESOURCE else resource
-            whose = "its nodes and node pools" if pools and resource == GPU_RESOURCE else "its nodes"
             yield stack.finding(
                 "QUE006",
                 Severity.WARNING,
                 ("flavors", index),
-                f"quotas of flavor {flavor.name} add up to {promised} {what}, but {whose} have {have}",
+                f"quotas of flavor {flavor.name} add up to {promised} {what}, but its {_places(with_pools)} have {have}",
                 "lower the quotas; waive this if an autoscaler adds nodes outside nodePools",
                 detail=f"{names}; {plural(len(fitting), 'node')}. Kueue can admit runs whose pods find no node.",
             )
@@ -293,6 +293,12 @@ class _Promise(NamedTuple):
     gpus: int
     places: Mapping[str, Fraction]
     """GPUs of each node, and of each node pool that may add nodes."""
+    pools: bool
+    """Whether node pools are among the places."""
+
+
+def _places(with_pools: bool) -> str:
+    return "nodes and node pools" if with_pools else "nodes"
 
 
 def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
@@ -320,12 +326,13 @@ def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
             continue
         names = listed((one.flavor for one in group), "and")
         what = "GPUs" if group[0].resource == GPU_RESOURCE else group[0].resource
+        places = _places(any(one.pools for one in group))
         yield stack.finding(
             "QUE006",
             Severity.WARNING,
             ("flavors", group[-1].at),
-            f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, but the nodes have {have}",
-            "give the flavors different labels, or lower the quotas to the total of their nodes",
+            f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, but these {places} have {have}",
+            f"give the flavors different labels, or lower the quotas to the total of their {places}",
             detail=", ".join(f"{one.flavor} {one.gpus}" for one in group),
         )
 

@@ -208,7 +208,7 @@ def test_quotas_of_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
     other = A10._replace(name="first-node", labels={"kubernetes.io/hostname": "dev-gpu-1"})
     # Two nodes have one GPU each.
     assert reported(A10, again) == []
-    words = "share nodes: teams have quotas of 3 GPUs of them, but the nodes have 2"
+    words = "share nodes: teams have quotas of 3 GPUs of them, but these nodes have 2"
     assert reported(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
     ((field, summary),) = reported(A10, again, other)
     assert (field, "first-node" in summary) == ("flavors[2]", True)
@@ -300,8 +300,8 @@ def test_a_deleted_queue_with_jobs_is_reported(dev: Any) -> None:
     site = site._replace(state=site.state._replace(objects=Confidential(objects)))
     assert findings_of(pool(site, VISION, SPEECH)) == []
     assert sorted(findings_of(pool(site, SPEECH))) == [
-        ("QUE013", "", "team-vision is deleted, and 2 jobs hold its quota"),
-        ("QUE013", "", "vision/vision is deleted, and 1 job waits in it"),
+        ("QUE013", "", "team-vision is deleted, and 2 runs hold its quota"),
+        ("QUE013", "", "vision/vision is deleted, and 1 run waits in it"),
     ]
     (told,) = [one for one in pool(site, VISION).plan().findings if one.code == "QUE013"]
     assert (told.target, told.severity.value) == ("team-speech", "warning")
