@@ -179,9 +179,9 @@ def test_a_deleted_queue_with_jobs_is_reported(library: Library) -> None:
     told = [
         one for one in plan(library, stack(remote_resource(quota=None)), busy_state).findings if one.code == "QUE013"
     ]
-    assert sorted((one.target, *re.findall(r"\d+ jobs?", one.summary)) for one in told) == [
-        ("far/far", "2 jobs"),
-        ("far/remote-far", "1 job"),
+    assert sorted((one.target, *re.findall(r"\d+ runs?", one.summary)) for one in told) == [
+        ("far/far", "2 runs"),
+        ("far/remote-far", "1 run"),
     ]
     assert all(one.summary.startswith("on far: ") for one in told)
     assert all("modelyard job list dev --remote far" in one.remedy for one in told)
