@@ -359,8 +359,11 @@ class Lab:
 
     def _spawn(self, name: str) -> None:
         env = {"PATH": os.defpath, "HOME": str(self.folder)}
+        if self._tied:
+            # A brief lab, as of a test, has memory to spare: less garbage collection saves a tenth of the CPU time.
+            env["GOGC"] = "400"
         if name in self._operators:
-            env = operators.environment(name, self.folder, self._proxy)
+            env |= operators.environment(name, self.folder, self._proxy)
             argv = operators.command(name, self.folder, self.tools.bin, self._operators)
         else:
             argv = components.command(name, self.folder, self.tools.bin, self._ports, STAGES)

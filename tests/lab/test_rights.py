@@ -490,7 +490,9 @@ def test_the_apply_account_is_enough_for_pulumi_up(applying: Applying) -> None:
     began = applying.account.now()
     run = applying.env.up()
     assert sorted(run.changed) == ["deployment-model-service", "service-model-service"]
-    assert [what for (answer, what) in applying.account.asked(began) if answer == "forbid"] == []
+    # Pulumi lists events to explain what it waits for, and continues without them.
+    refused = {what for answer, what in applying.account.asked(began) if answer == "forbid"}
+    assert refused <= {("", "events", "list")}
 
 
 def test_every_right_to_apply_is_used(applying: Applying, tmp_path: Path) -> None:
