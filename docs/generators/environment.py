@@ -27,12 +27,12 @@ PROGRAM = {
     "is `modelyard` in `XDG_CACHE_HOME`.",
     "MODELYARD_DEBUG": "Any text: an internal error shows its traceback, which may quote secrets, instead of one line.",
     "MODELYARD_DOCS_URL": "Address of the documentation site. Rules in SARIF then link to their pages.",
-    "MODELYARD_NO_CACHE": "Any text: every result is computed again and none is stored, as with `--no-cache`.",
+    "MODELYARD_NO_CACHE": "Any text: results of earlier runs are not used, and none are stored, as with `--no-cache`.",
     "MODELYARD_NO_DRAIN": "Any text: `apply` and `pulumi up` do not wait for running jobs, as with `--no-drain`.",
     "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, if it needs one.",
     "MODELYARD_PROMETHEUS_TOKEN_FILE": "File with the token, if `MODELYARD_PROMETHEUS_TOKEN` is not set.",
     "MODELYARD_PROMETHEUS_URL": "Addresses to which modelyard may send Prometheus's token, separated by spaces. A "
-    "server on the command line gets it anyway.",
+    "server that the command line names gets it too.",
     "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, if it needs one.",
     "MODELYARD_RAY_TOKEN_FILE": "File with the token, if `MODELYARD_RAY_TOKEN` is not set.",
     "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token, separated by spaces.",
@@ -87,9 +87,8 @@ def environment() -> str:
         )
     return page(
         "Environment variables",
-        "No variable is required. `preview` and `waves` also read the variables with which GitHub Actions, "
-        "GitLab and Bitbucket name the repository and the target branch, and connections use `HTTPS_PROXY` and "
-        "`NO_PROXY`.",
+        "No variable is required. `preview` and `waves` also read the variables in which GitHub Actions, GitLab and "
+        "Bitbucket pass the repository and the target branch, and connections use `HTTPS_PROXY` and `NO_PROXY`.",
         _section("modelyard", PROGRAM),
         _section("The Pulumi program", PULUMI),
         _section("The lab", LAB),

@@ -21,7 +21,7 @@ def facts() -> str:
         "[The guide](../guides/own-patch.md) uses facts in a patch.",
         "A duration is a number of seconds. "
         "A patch may also use several facts together: `autoscaling` contains all facts whose paths begin with it. "
-        "A patch with `mode: submitted` also uses facts of its run, such as `run` ([PAT012](../rules/PAT012.md)).",
+        "A patch with `mode: submitted` can also use facts of its run, such as `run` ([PAT012](../rules/PAT012.md)).",
         _table(FACTS.values()),
         "## Remote clusters",
         "A patch with `cluster: remote` can also use these facts. In the third column, `remote` is `remote.cluster` "

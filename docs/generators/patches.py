@@ -34,7 +34,8 @@ def patches() -> str:
         "Patches",
         "This page lists the [built-in patches](../GLOSSARY.md). A parameter gets its value from a [fact](facts.md) or "
         "from its default, unless the stack file sets it under `modelyard:patches`. The fact `targets.deployments` is "
-        "true if every workload of the platform is a Deployment. "
+        "true if every workload of the platform is a Deployment. Descriptions of released versions cannot change; a "
+        "side in them is a training backend. "
         "[The guide](../guides/own-patch.md) shows how to write a patch.",
         parts,
     )
@@ -48,7 +49,7 @@ def _meta_lines(patch: Any) -> Iterator[str]:
     if meta.version_for:
         yield f"- this version if {conditions(meta.version_for)}; otherwise the next older version"
     if meta.phase != "normal":
-        yield f"- phase {code(meta.phase)}"
+        yield f"- its target changes in phase {code(meta.phase)} of the [order](../ARCHITECTURE.md#order)"
     if meta.after:
         yield "- merged after " + listed(meta.after)
     if meta.overrides:

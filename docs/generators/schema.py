@@ -32,6 +32,8 @@ _FORMATS = {
     "price": "USD",
 }
 _TYPES = {"object": "mapping", "array": "list", "string": "text", "integer": "whole number", "boolean": "true or false"}
+_COUNTED = ("mapping", "Kubernetes name", "finding code", "whole number")
+"""The forms of a list's items that take an s."""
 _ANY = 999_999_999
 """A maximum that is no real limit: it only keeps numbers readable."""
 _PUBLISHED = "urn:modelyard:schema:"
@@ -101,7 +103,8 @@ def _kind(kind: str, schema: Schema, root: Schema) -> str:
         return "list: " + ", ".join(form(resolved(one, root), root) for one in schema["prefixItems"])
     if kind == "array" and schema.get("items"):
         items = resolved(schema["items"], root)
-        return f"list of {'mappings' if 'properties' in items else form(items, root)}"
+        inner = "mapping" if "properties" in items else form(items, root)
+        return f"list of {inner}{'s' if inner in _COUNTED else ''}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
         return "mapping by name"
     return _TYPES.get(kind, kind)

@@ -229,9 +229,9 @@ def format_options(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help=f"write to this file, and the findings as text to the screen; its extension ({', '.join(_BY_ENDING)}) "
-        "sets the format, which --format json, sarif or junit overrides for a single file; replaces an existing file "
-        "(repeatable)",
+        help="write the findings to this file, and as text to the screen; the file's extension "
+        f"({', '.join(_BY_ENDING)}) sets its format, or for a single file --format json, sarif or junit; replaces an "
+        "existing file (repeatable)",
     )
 
 

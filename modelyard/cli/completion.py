@@ -1,6 +1,6 @@
 """Print a completion script for a shell: eval it in the shell's startup file, or save it in its completion folder.
 
-In fish, pipe it to source instead of eval. The script asks this program for each word, so stacks, targets, patches and
+In fish, pipe it to source instead of eval. The script asks modelyard for each word, so stacks, targets, patches and
 jobs are those of the current project. Completion reads files only, never a cluster.
 """
 

@@ -1,7 +1,8 @@
 """Check what modelyard needs on this machine and in the cluster: programs, versions, login and rights.
 
-Reads only. Checks the clusters of the stacks that you name; by default, that of the default stack, or those of all
-stacks if there is none. Outside a project, checks the cluster of the current context.
+Reads only. Checks the clusters of the stacks that you name. If you name none, checks that of
+$MODELYARD_STACK or of the project's only stack, else those of all stacks. Outside a project, checks the cluster of the
+current context.
 """
 
 import sys

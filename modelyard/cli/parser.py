@@ -66,7 +66,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "upgrade-check": Verb("upgrade_check", "show what new built-in patches would change"),
         "fmt": Verb("fmt", "format stack files and patches"),
         "explain": Verb("explain", "explain a finding's code and how to fix it"),
-        "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
+        "schema": Verb("schema", "print the JSON Schema of a file, or of JSON output"),
         "completion": Verb("completion", "print a completion script for a shell"),
     },
 }
@@ -262,7 +262,7 @@ def add_subverbs(parser: ArgumentParser, known: Mapping[str, Verb]) -> None:
         known: the sub-verbs, each with ``configure`` and ``run``; modules import their tools only when they run.
     """
     parser.set_defaults(run_sub=partial(_no_subverb, parser.prog, tuple(known)))
-    verbs = parser.add_subparsers(metavar="WHAT", parser_class=Parser)
+    verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)
     for name, verb in known.items():
         module = import_module(f"modelyard.cli.{verb.module}")
         sub = verbs.add_parser(name, help=verb.help, description=module.__doc__, formatter_class=Formatter)

@@ -66,9 +66,8 @@ def configure(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="write to this file instead of the screen; its extension (.md, .html, .json, .txt) sets the format, which "
-        "--format overrides for a single file; replaces an existing file; repeat to write the same preview in several "
-        "formats",
+        help="write to this file instead of the screen; its extension (.md, .html, .json, .txt) sets the format, or "
+        "for a single file --format; replaces an existing file (repeatable, to write one preview in several formats)",
     )
     cache_option(parser)
     executor_options(parser)

@@ -36,7 +36,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--again",
         action="store_true",
-        help="run the build again, such as after the volume was emptied; a Python environment that is there is kept",
+        help="run a finished build again, such as after the volume was emptied; an existing Python environment is kept",
     )
     parser.add_argument("--wait", action="store_true", help="wait until the build ends; exit code 1 if it failed")
     json_option(parser)

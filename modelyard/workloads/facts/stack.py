@@ -139,7 +139,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "volume": "Size of the local volume of one pod.",
     "gracePeriod": "Seconds that a pod may continue after it is asked to stop.",
     "image": "Image of the container, for mode managed.",
-    "active": "Whether new training jobs go here; true for workloads that do not train.",
+    "active": "Whether new training jobs go to this workload; true for workloads that do not train.",
     "maxReplicas": "Value of autoscaling.maxReplicas; 0 for an idle training backend.",
 }
 """The meanings of the facts that every workload has."""
