@@ -289,7 +289,7 @@ def _cluster(context: str | None, namespace: str, api_versions: Collection[str])
         yield Check(operator, "error", f"{name} does not serve {api_version}", f"install {operator} or its CRDs")
     for use, lacking in missing.items():
         if lacking:
-            remedy = f"grant: {', '.join(map(str, lacking))} (roles are in the guide Rights)"
+            remedy = f"grant: {', '.join(map(str, lacking))} (modelyard's guide on rights has the roles)"
             yield Check(f"rights to {use}", "warning", f"some are missing in namespace {namespace} of {name}", remedy)
         else:
             yield Check(f"rights to {use}", "ok", f"in namespace {namespace}")

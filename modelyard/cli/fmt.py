@@ -119,7 +119,7 @@ def _all(root: Path) -> Iterator[File]:
     folder = root / PATCHES_FOLDER
     released, unclear = read_lock(folder)
     if unclear:
-        summary = f"line {unclear[0]} of {LOCK} is not a lock line"
+        summary = f"line {unclear[0]} of {LOCK} is not a name, a version and a SHA-256"
         raise Stop(Exit.USAGE, f"{summary}, so the released versions are unknown", "restore the file")
     patches = [path for path in list_folder(folder, root) if path.name[0] not in "._" and path.is_dir()]
     for version in (path for patch in patches for path in list_folder(patch, root) if path.name[0] == "v"):

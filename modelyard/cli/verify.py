@@ -89,15 +89,18 @@ def failures_allowed(text: str) -> int:
 def comparison(text: str) -> str:
     """A PromQL comparison, which returns no series if it is false."""
     from modelyard.promql import lexer
+    from modelyard.promql.mistake import mistake
     from modelyard.promql.parse import NotValid, parse
     from modelyard.promql.syntax import COMPARISONS, SETS, Binary
 
+    if lexer.too_much(text) or lexer.endless(text) or "\n" in text:
+        raise ArgumentTypeError(f"{text!r} is not PromQL: it is too long, or not on one line")
     try:
-        if lexer.too_much(text) or lexer.endless(text) or "\n" in text:
-            raise NotValid("it is too long, or not on one line")
         tree = parse(text)
     except NotValid as error:
-        raise ArgumentTypeError(f"{text!r} is not PromQL: {error}") from error
+        wrong = mistake(text, str(error))
+        what = f"{wrong.words}; {wrong.remedy}" if wrong.remedy else wrong.words
+        raise ArgumentTypeError(f"{text!r} is not PromQL: {what}") from error
     if not (isinstance(tree, Binary) and tree.operator in COMPARISONS | SETS and not tree.returns_bool):
         raise ArgumentTypeError(f"{text!r} is not a comparison such as max(my_error_ratio) < 0.01")
     return text

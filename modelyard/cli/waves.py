@@ -230,7 +230,7 @@ def _source(root: Path, args: Namespace) -> "Source":
     if args.query or args.timeout != TIMEOUT or args.bake or args.max_failures:
         raise Stop(
             Exit.USAGE,
-            "the operator has no other gate between waves than the success of the earlier applies",
+            "the operator cannot verify stacks between waves: a wave starts when the earlier applies have succeeded",
             "drop --query, --timeout, --bake and --max-failures, or choose --format github or gitlab",
         )
     url = repository_url(os.environ) if args.repo_url is None else args.repo_url

@@ -56,7 +56,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
         # With one more file, the client would no longer use the service account of its pod.
         raise ClusterError(
             f"remote cluster {wanted[0].name} needs a kubeconfig, which does not exist",
-            "set KUBECONFIG, or put the remote cluster's context into one",
+            "create one with the context of the remote cluster, or set KUBECONFIG to one that has it",
         )
     texts = [_config(root, stack, one) for one in wanted]
     kept = ExitStack()

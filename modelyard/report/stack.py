@@ -306,7 +306,7 @@ def _resource(one: Sized, clusters: Mapping[str, str]) -> tuple[str, ...]:
 
 def _where(resource: Resource, clusters: Mapping[str, str]) -> str:
     if resource.remote is None:
-        return "this cluster"
+        return "home cluster"
     if resource.remote.cluster is None:
         return f"provider {resource.remote.provider}"
     return f"remote cluster {clusters[resource.name]}"

@@ -221,7 +221,7 @@ def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
     wanted = schema.get("properties", {}).get(key, {})
     empty = {"array": "[…]", "object": "{…}"}.get(str(wanted.get("type")), '"…"')
     example = json.dumps(wanted["examples"][0], ensure_ascii=False) if wanted.get("examples") else empty
-    remedy = f"add `{key}: {example}` to {name(path)}"
+    remedy = f"add `{key}: {example}` to {name(path)}, with your own value"
     if not path:
         full = key
         example = "{model: A10}" if key == PREFIX + "gpu" else '{release: "23.10"}'
@@ -276,7 +276,7 @@ def _of_format(
         meant = texts.get(path, written)
         meant = (_month(meant) if form == "release" else "") or meant
         if not plain_type:
-            return _kind(path, value, schema["type"], texts)
+            return _kind(path, value, schema, texts)
         if path[-1] in _TEXTS:
             return Mistake(path, codes.KIND, f"{full} is {written}; it must be text", _TEXTS[str(path[-1])])
         if "pattern" not in schema or re.search(schema["pattern"], meant):
@@ -319,9 +319,15 @@ def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
     return Mistake(path, codes.RANGE, summary, f"keep {most} of them" + (", or fewer" if most > 1 else ""))
 
 
-def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, str]) -> Mistake:
-    wanted = kinds_of(kinds)
-    remedy = "give a value, or remove the key if it is optional" if value is None else f"write {wanted}"
+def _kind(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
+    wanted = kinds_of(schema["type"])
+    if value is None:
+        remedy = "give a value, or remove the key if it is optional"
+    elif schema["type"] == "array" and isinstance(value, Mapping):
+        remedy = "write a list: begin each item with `- `"
+    else:
+        examples = schema.get("examples") if schema["type"] == "array" else None
+        remedy = f"write {wanted}" + (f", such as {json.dumps(examples[0])}" if examples else "")
     summary = f"{name(path)} is {given(value, path, texts)}; it must be {wanted}"
     return Mistake(path, codes.KIND, summary, remedy)
 

@@ -276,7 +276,7 @@ def test_job_why_shows_why_a_worker_cluster_does_not_admit_a_run(connected: Two)
     run = two.submit("large")
     two.farm.wait("a reason", lambda: any("insufficient quota" in words for words in waiting(two.farm)))
     said = two.job_output("why", run)
-    assert "the run has quota in this cluster, but farm has not admitted it yet" in said
+    assert "the run has quota in the home cluster, but farm has not admitted it yet" in said
     assert "farm: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a30" in said
     assert 'Kueue cannot reach worker cluster cloud load client config failed: Secret "cloud-kubeconfig"' in said
     (waiter,) = json.loads(two.env.modelyard("gpus", "--live", "dev", "--json").stdout)["waiting"]

@@ -215,7 +215,13 @@ CASES: list[Case] = [
     # Kinds
     ("modelyard:autoscaling: true", codes.KIND, 26, "autoscaling is true; it must be a mapping", "write a mapping"),
     ("modelyard:autoscaling:", codes.KIND, 25, "autoscaling is empty; it must be a mapping", "remove the key"),
-    ("modelyard:waivers: {code: GPU001}", codes.KIND, 22, "waivers is a mapping; it must be a list", "write a list"),
+    (
+        "modelyard:waivers: {code: GPU001}",
+        codes.KIND,
+        22,
+        "waivers is a mapping; it must be a list",
+        "begin each item with `- `",
+    ),
     ("modelyard:modelService: {image: null}", codes.KIND, 35, "is empty; it must be text", "remove the key"),
     (
         "modelyard:patches: [{name: x, enabled: yes}]",

@@ -45,8 +45,8 @@ def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
                 "RES224",
                 Severity.WARNING,
                 ("notebooks", "servers", "users", index),
-                f"notebook server {user.name} cannot submit jobs: team {team.name} runs its jobs in other clusters",
-                "give the user a team whose jobs run in this cluster, where the workspace is",
+                f"notebook server {user.name} cannot submit jobs: team {team.name} runs its jobs in worker clusters",
+                "give the user a team whose jobs run in the home cluster, where the workspace is",
             )
     if notebooks.image is None and notebooks.environment is None:
         yield stack.finding(

@@ -361,7 +361,7 @@ def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[F
                 Severity.ERROR,
                 where,
                 f"team {team.name} sends its jobs to worker cluster {name}, which is not defined",
-                instead(name, known, "workerClusters"),
+                instead(name, known, "worker clusters"),
             )
         elif number in twice:
             yield stack.finding(
@@ -407,4 +407,4 @@ def _cohorts(stack: Stack) -> Iterator[Finding]:
 
 
 def _clusters(team: Team) -> str:
-    return ", ".join(team.clusters) or "this cluster"
+    return ", ".join(team.clusters) or "home cluster"

@@ -216,8 +216,8 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
             "QUE011",
             Severity.WARNING,
             where,
-            f"the pods of {deployment_of(one)} may run in several other clusters, where no Service of this "
-            "cluster reaches them",
+            f"the pods of {deployment_of(one)} may run in several worker clusters, where no Service of the "
+            "home cluster reaches them",
             "give it a team without clusters; only jobs with a command can use a team with clusters",
         )
 
@@ -307,7 +307,8 @@ def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
     if not job.command:
         yield (), "is a Spark application without a command", "set command: its main file and its arguments"
     elif kind_of(job) != "Python" and spark.main_class is None:
-        yield ("command",), "is not a Python file and has no main class", "name a .py file, or set spark.mainClass"
+        what = "has no main class, and its command does not begin with a .py file"
+        yield ("command",), what, "begin command with the .py file, without python, or set spark.mainClass"
     for key in spark.conf:
         rest = next((key.removeprefix(prefix) for prefix in CONF if key.startswith(prefix)), "")
         if rest in _SAID:

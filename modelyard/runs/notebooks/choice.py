@@ -75,7 +75,7 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
         problems.append(Problem(_no("team", choice.team), instead(choice.team, known, "teams")))
     elif (choice.team is not None and choice.team not in known) or (everyone and not known):
         whose = f"team {choice.team}" if choice.team is not None else "all teams"
-        summary = f"jobs of {whose} run in other clusters, which do not have the notebook and its volume"
+        summary = f"jobs of {whose} run in worker clusters, which do not have the notebook and its volume"
         remedy = f"--team {' or '.join(known)}" if known else "the stack needs a team without clusters"
         problems.append(Problem(summary, remedy))
     elif choice.team is None and len(known) > 1:

@@ -128,7 +128,7 @@ class _Judge:
                 "PIP003",
                 number,
                 "job",
-                f"runs job {name} on the remote resource {one.resource.name}, not on this cluster",
+                f"runs job {name} on the remote resource {one.resource.name}, not in the home cluster",
                 f"use a resource without remote for the job, and start the remote one by itself: modelyard {verb}",
             )
         elif not has_image(self.stack.config, job, one.resource):
@@ -155,7 +155,7 @@ class _Judge:
             kind = one.resource.type
             yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which is for {kind} jobs", remedy)
         elif one.resource.remote is not None:
-            summary = f"rolls out to the remote resource {name}, not on this cluster"
+            summary = f"rolls out to the remote resource {name}, not in the home cluster"
             yield self._stage("PIP003", number, "rollout", summary, "name a resource without remote")
         elif not is_deployed(self.stack.config, one):
             remedy = "give it an image and a job without a command"
@@ -173,7 +173,8 @@ class _Judge:
                 remedy = "drop it from needs"
                 yield self._stage("PIP004", number, "needs", "needs itself", remedy, place)
             elif name not in names:
-                remedy = instead(name, [one for one in names if one != stage.name], "stages")
+                others = [one for one in names if one != stage.name]
+                remedy = instead(name, others, "stages") if others else f"drop it from needs, or add a stage {name}"
                 summary = f"needs stage {name}, which is not defined"
                 yield self._stage("PIP004", number, "needs", summary, remedy, place)
 
@@ -272,7 +273,7 @@ class _Judge:
                 "PIP008",
                 at,
                 f"keeps {what} in bucket {bucket.name}, which the platform cannot reach",
-                f"add {PLATFORM} to its reachedBy if pods of this cluster can read and write it, or use another bucket",
+                f"add {PLATFORM} to its reachedBy if pods of the home cluster can use it, or name another bucket",
             )
 
     def _one_namespace(self) -> Iterator[Finding]:

@@ -102,14 +102,14 @@ def add_asked(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     if not asked:
         diagnosis.cause(
             "queue",
-            f"{run.rest} has quota in this cluster, but Kueue has not offered it to a worker cluster yet",
+            f"{run.rest} has quota in the home cluster, but Kueue has not offered it to a worker cluster yet",
             *words,
         )
         return
     who = f"{asked[0]} has not" if len(asked) == 1 else f"{listed(asked, 'and')} have not"
     reasons = {name: _reason_there(name, work, known) for name in asked}
     lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
-    diagnosis.cause("queue", f"{run.rest} has quota in this cluster, but {who} admitted it yet", *words, *lines)
+    diagnosis.cause("queue", f"{run.rest} has quota in the home cluster, but {who} admitted it yet", *words, *lines)
     diagnosis.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
 
 

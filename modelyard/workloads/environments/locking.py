@@ -77,7 +77,7 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
     wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
     made = locked(environment.python, files.made_of, wheels, chosen)
     if len(made.encode()) > MAX_BYTES:
-        remedy = "split the environment into smaller ones"
+        remedy = "split the Python environment into smaller ones"
         raise LockingError(f"the lock has {len(made.encode()):,} bytes; the limit is {MAX_BYTES:,}", remedy)
     return made
 
@@ -108,7 +108,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
             why = _CONFLICT.search(done.stdout)
             output = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
             output = hidden_text(_end_of(output, str(listed), environment.requirements))
-            summary = f"pip cannot resolve environment {environment.name}:\n{output}"
+            summary = f"pip cannot resolve Python environment {environment.name}:\n{output}"
             if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
                 raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)
             raise LockingError(summary, "correct its list")
@@ -121,14 +121,16 @@ def _interpreter(version: str) -> str:
         here = f"{platform.system()} {platform.machine()}"
         raise LockingError(
             f"{here} cannot make a lock for Linux x86_64: pip would leave out packages that only Linux needs",
-            "lock it in CI, or in a container with the environment's image",
+            "lock it in CI, or in a container with the image of the Python environment",
             out_of_reach=True,
         )
     own = "{}.{}".format(*sys.version_info[:2]) == version
     for found in (sys.executable if own else None, which(f"python{version}")):
         if found and _has_pip(found):
             return found
-    remedy = f"install Python {version} with pip, or lock it in CI or in a container of the environment's image"
+    remedy = (
+        f"install Python {version} with pip, or lock it in CI or in a container with the Python environment's image"
+    )
     summary = f"a lock for Python {version} needs that Python with pip, which is not on PATH"
     raise LockingError(summary, remedy, out_of_reach=True)
 
@@ -195,7 +197,7 @@ def _solved(environment: Environment, cuda: str) -> tuple[Solved, ...]:
             out_of_reach=True,
         )
     if "error" in answer:
-        summary = f"conda's solver cannot resolve environment {environment.name}:\n{answer['error'].strip()}"
+        summary = f"conda's solver cannot resolve Python environment {environment.name}:\n{answer['error'].strip()}"
         if _UNSENT in answer["error"]:
             remedy = "make the channel reachable from this machine, or use a mirror"
             raise LockingError(summary, remedy, out_of_reach=True)

@@ -74,7 +74,7 @@ def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
     try:
         return parse_lock(text) if text is not None else None
     except LockError as error:
-        remedy = "delete it and lock the environment again; do not edit lock files"
+        remedy = "delete it and lock the Python environment again; do not edit lock files"
         faults.append(Fault(f"is not a lock file: {error}", remedy, file=file))
         return None
 

@@ -193,7 +193,7 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
         return
     name, image = environment.name, image_of(stack.config, environment)
     if job.environment is not None and resource is not None and resource.remote is not None:
-        yield _unfit(stack, where, who, name, "it runs outside this cluster", _INTO_IMAGE)
+        yield _unfit(stack, where, who, name, "it runs outside the home cluster", _INTO_IMAGE)
         return
     if job.environment is not None and not job.command:
         yield _unfit(
@@ -218,7 +218,7 @@ def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, 
     name, image = environment.name, image_of(stack.config, environment)
     shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
     if resource.remote is not None:
-        yield _unfit(stack, where, who, name, "its jobs run outside this cluster", _INTO_IMAGE)
+        yield _unfit(stack, where, who, name, "its jobs run outside the home cluster", _INTO_IMAGE)
     elif shared:
         remedy = f"give these jobs a command, or {_INTO_IMAGE}"
         why = f"its pods run the program of their image, for {', '.join(shared[:4])}"

@@ -88,7 +88,7 @@ def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> 
     for key, (own, theirs) in values.items():
         at = (*where, "remote", "cluster", key)
         if own != theirs and at in stack.positions:
-            why = f"all resources of this cluster use the value of the first, {name}"
+            why = f"all resources of a remote cluster use the value of the first, {name}"
             yield _finding(stack, at, f"resource {resource.name}", f"another {key}", why, f"set it in {name}")
 
 
@@ -170,7 +170,7 @@ def _waits(resource: Resource) -> tuple[str, str]:
     if resource.remote.cluster is None:
         return "jobs on rented machines do not queue with a team", "drop it"
     return (
-        "its remote cluster does not have this cluster's teams",
+        "its remote cluster does not have the home cluster's teams",
         "drop it and limit its jobs with quota of its cluster; or drop remote and give the team clusters",
     )
 

@@ -137,7 +137,7 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         summary = f"is of type {one.resource.type}, whose pods lose their work when they are scaled down"
         problems = {"": (summary, f"drop scale; it is for {' and '.join(_SERVE)}", True)}
     elif one.resource.remote is not None:
-        problems = {"": ("is remote, but only pods in this cluster are scaled", "drop scale, or remote", True)}
+        problems = {"": ("is remote, but only pods in the home cluster are scaled", "drop scale, or remote", True)}
     elif _only_runs(one):
         problems = {"": (f"{_ONLY_RUNS}, which are not scaled", "drop scale, or the command of a job", True)}
     for key, (summary, remedy, wrong) in problems.items():
@@ -158,7 +158,7 @@ def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     if one.resource.port is None:
         return
     if one.resource.remote is not None:
-        summary = "is remote, so no Service of this cluster reaches it"
+        summary = "is remote, so no Service of the home cluster reaches it"
         rents = one.resource.remote.cluster is None and one.resource.type == "llm-serving"
         remedy = "set remote.port instead" if rents else "drop port"
     elif one.resource.type not in _SERVE:

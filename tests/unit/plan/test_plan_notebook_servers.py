@@ -164,7 +164,7 @@ def test_each_invalid_notebook_server_is_reported(dev: Any) -> None:
     assert findings_of(useless) == [("RES224", "notebooks.servers", summary)]
     assert not useless.plan().blocked
     away = dev.asking(notebooks=notebooks(), teams=(SPEECH._replace(clusters=("farm",)),))
-    summary = "notebook server ada cannot submit jobs: team speech runs its jobs in other clusters"
+    summary = "notebook server ada cannot submit jobs: team speech runs its jobs in worker clusters"
     assert findings_of(away) == [("RES224", "notebooks.servers.users[0]", summary)]
 
 

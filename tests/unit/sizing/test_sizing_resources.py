@@ -324,7 +324,7 @@ def test_settings_that_trials_exclude_have_their_own_remedies() -> None:
         (Resource("x" * 46, "serving", workers=1, scale=Scale(2)), "is longer than KEDA allows"),
         (
             Resource("deep", "serving", workers=1, scale=Scale(2), remote=Remote()),
-            "only pods in this cluster are scaled",
+            "only pods in the home cluster are scaled",
         ),
     ],
 )
@@ -339,7 +339,7 @@ def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> N
         (Resource("deep", "training", port=8000), "is of type training, whose pods serve no requests"),
         (
             Resource("deep", "serving", port=8000, remote=Remote()),
-            "is remote, so no Service of this cluster reaches it",
+            "is remote, so no Service of the home cluster reaches it",
         ),
         (Resource("x" * 55, "serving", port=8000), "is longer than Kubernetes allows"),
         (Resource("x" * 54, "serving", port=8000), None),
