@@ -286,7 +286,8 @@ def _of_format(
     elif form == "reason" and not str(value).strip():
         return Mistake(path, codes.WAIVER_REASON, f"{full} is blank", "write why this stack accepts the finding")
     elif value == "":
-        return Mistake(path, codes.FORM, f"{full} is empty", "give a value")
+        remedy = "write where the numbers come from" if path[-1] == "source" else "give a value"
+        return Mistake(path, codes.FORM, f"{full} is empty", remedy)
     elif form in ("url", "controller") and "@" in str(value):
         # Not printed: it may hold a password.
         summary, remedy = f"{full} contains a user or a password", f"write the address without them, {_LOGINS[path[0]]}"
