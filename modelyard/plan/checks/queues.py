@@ -271,12 +271,13 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 promises.append(_Promise(index, flavor.name, resource, promised, places, with_pools))
                 continue
             names = few((f"{name} {gpus}" for name, gpus in theirs), MANY)
+            whose = _places(with_pools)
             what = "GPUs" if resource == GPU_RESOURCE else resource
             yield stack.finding(
                 "QUE006",
                 Severity.WARNING,
                 ("flavors", index),
-                f"quotas of flavor {flavor.name} add up to {promised} {what}, but its {_places(with_pools)} have {have}",
+                f"quotas of flavor {flavor.name} add up to {promised} {what}, but its {whose} have {have}",
                 "lower the quotas; waive this if an autoscaler adds nodes outside nodePools",
                 detail=f"{names}; {plural(len(fitting), 'node')}. Kueue can admit runs whose pods find no node.",
             )
@@ -326,13 +327,13 @@ def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
             continue
         names = listed((one.flavor for one in group), "and")
         what = "GPUs" if group[0].resource == GPU_RESOURCE else group[0].resource
-        places = _places(any(one.pools for one in group))
+        whose = _places(any(one.pools for one in group))
         yield stack.finding(
             "QUE006",
             Severity.WARNING,
             ("flavors", group[-1].at),
-            f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, but these {places} have {have}",
-            f"give the flavors different labels, or lower the quotas to the total of their {places}",
+            f"flavors {names} share {whose}: teams have quotas of {promised} {what} of them, but these have {have}",
+            f"give the flavors different labels, or lower the quotas to the total of their {whose}",
             detail=", ".join(f"{one.flavor} {one.gpus}" for one in group),
         )
 

@@ -208,7 +208,7 @@ def test_quotas_of_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
     other = A10._replace(name="first-node", labels={"kubernetes.io/hostname": "dev-gpu-1"})
     # Two nodes have one GPU each.
     assert reported(A10, again) == []
-    words = "share nodes: teams have quotas of 3 GPUs of them, but these nodes have 2"
+    words = "share nodes: teams have quotas of 3 GPUs of them, but these have 2"
     assert reported(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
     ((field, summary),) = reported(A10, again, other)
     assert (field, "first-node" in summary) == ("flavors[2]", True)
