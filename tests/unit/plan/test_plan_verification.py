@@ -159,8 +159,9 @@ def test_an_error_of_the_plan_fails(dev: Plan) -> None:
         ({"updatedReplicas": 1, "availableReplicas": 2, "replicas": 2}, "1 of 2 pods up to date"),
         ({"updatedReplicas": 2, "availableReplicas": 1, "replicas": 2}, "1 of 2 pods available"),
         ({}, "0 of 2 pods available"),
+        (None, "it does not exist"),
     ],
 )
-def test_an_unfinished_rollout_has_its_reason(status: dict[str, int], words: str) -> None:
-    assert unfinished({"kind": "Deployment", "metadata": {}, "spec": {"replicas": 2}, "status": status}) == words
-    assert unfinished(None) == "it does not exist"
+def test_an_unfinished_rollout_has_its_reason(status: dict[str, int] | None, words: str) -> None:
+    live = {"kind": "Deployment", "metadata": {}, "spec": {"replicas": 2}, "status": status}
+    assert unfinished(None if status is None else live) == words

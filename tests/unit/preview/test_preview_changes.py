@@ -314,4 +314,5 @@ def test_steps_count_what_the_base_uses_of_a_quota(repository: Any) -> None:
     repository.edit(file, "modelyard:rayWorker:\n    replicas: 3", "modelyard:rayWorker:\n    replicas: 2")
     repository.edit(file, "training: celery", "training: ray")
     (stack,) = repository.preview().stacks
-    assert [step for step in stack.steps if "starts beside the old backend" in step.why], stack.steps
+    phases = [step.phase for step in stack.steps]
+    assert phases.index("up") < phases.index("down"), stack.steps

@@ -1,7 +1,9 @@
 """Asking servers that misbehave, over real connections."""
 
+import errno
 import json
 import math
+import os
 import re
 import socket
 from base64 import b64encode
@@ -29,6 +31,7 @@ from modelyard.probes.prometheus import (
     server,
 )
 from modelyard.promql.queries import Query
+from modelyard.servers import Unreachable
 from tests.support.web_servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
@@ -140,22 +143,28 @@ def test_a_connection_that_is_cut() -> None:
     assert "not a Prometheus" in failed(says("{", 200, **{"Content-Length": "100"})).summary
 
 
+def unreachable(url: str) -> str:
+    """Why a server does not answer."""
+    with pytest.raises(ServerError) as raised:
+        ask(server(url, {}), "x")
+    assert isinstance(raised.value.__context__, Unreachable)
+    return raised.value.summary
+
+
 def test_a_closed_port() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with pytest.raises(ServerError, match="cannot be reached: Connection refused"):
-        ask(server(f"http://127.0.0.1:{port}", {}), "x")
+    assert unreachable(f"http://127.0.0.1:{port}").endswith(os.strerror(errno.ECONNREFUSED))
 
 
 def test_an_unknown_host() -> None:
-    with pytest.raises(ServerError, match="cannot be reached"):
-        ask(server("http://prometheus.invalid:9090", {}), "x")
+    unreachable("http://prometheus.invalid:9090")
 
 
 def test_https_to_a_server_without_tls() -> None:
-    with serving(says("")) as place, pytest.raises(ServerError, match="cannot be reached"):
-        ask(server(f"https://{place}", {}), "x")
+    with serving(says("")) as place:
+        unreachable(f"https://{place}")
 
 
 def test_credentials_do_not_follow_to_another_address() -> None:
