@@ -110,27 +110,24 @@ def test_a_release_without_ray_has_no_scaledobject_for_ray(prod: Any) -> None:
     assert "ray-training" not in targets(keda(prod.asking(platform=old)).plan())
 
 
-@pytest.mark.parametrize("nodes", [(), ("dev-gpu-1", "dev-cpu-1")])
-def test_a_switch_drains_before_the_old_backend_is_paused_at_0(dev: Any, nodes: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("nodes", [(), ("dev-gpu-1", "dev-cpu-1")], ids=["every node", "one GPU"])
+def test_a_switch_drains_before_the_old_backend_is_paused_at_0(dev: Any, nodes: tuple[str, ...], golden: Any) -> None:
     applied = keda(dev).applied()
     plan = (applied.on_nodes(*nodes) if nodes else applied).asking(training="celery").plan()
     ups, downs = [("celery-training", "up")], [("ray-training", "drain"), ("ray-training", "down")]
     assert steps(plan) == [(ROUTE, "route"), *(downs + ups if nodes else ups + downs)]
     assert [(drain.backend, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
-    assert why(plan, "ray-training") == f"KEDA stops the pods of {RAY}, which is idle by then"
-    assert f" 1 pod of {CELERY} " in why(plan, "celery-training")
-    if nodes:
-        assert " 6 h 30 min" in plan.steps[0].why
+    golden(*(step.why for step in plan.steps if step.phase != "drain"))
     changed = targets(plan)
     assert PAUSED not in changed["celery-training"].after.reveal()["metadata"]["annotations"]
     assert changed["ray-training"].after.reveal()["metadata"]["annotations"][PAUSED] == "0"
     assert {target.name for target in plan.changed} == {ROUTE, "ray-training", "celery-training"}
 
 
-def test_without_a_drain_jobs_get_the_grace_period_of_their_pods(dev: Any) -> None:
+def test_without_a_drain_jobs_get_the_grace_period_of_their_pods(dev: Any, golden: Any) -> None:
     off = dev.stack.config.drain._replace(enabled=False)
     plan = keda(dev).applied().asking(training="celery", drain=off).plan()
-    assert why(plan, "ray-training") == f"KEDA stops the pods of {RAY}; jobs that still run get 6 h 5 min to finish"
+    golden(why(plan, "ray-training"))
 
 
 def test_a_backend_at_0_replicas_drains_because_keda_may_start_it(dev: Any) -> None:
@@ -152,11 +149,11 @@ def test_new_pods_drain_only_for_the_active_backend(dev: Any) -> None:
         assert [drain.backend for drain in plan.drains] == waiting
 
 
-def test_a_lower_maximum_drains_and_a_higher_one_does_not(dev: Any) -> None:
+def test_a_lower_maximum_drains_and_a_higher_one_does_not(dev: Any, golden: Any) -> None:
     three = keda(dev, max_replicas=3).applied()
     fewer = keda(three, max_replicas=2).plan()
     assert steps(fewer) == [("ray-training", "drain"), ("ray-training", "up")]
-    assert why(fewer, "ray-training") == f"KEDA scales down to 2 pods of {RAY}, which is idle by then"
+    golden(why(fewer, "ray-training"))
     assert keda(three, max_replicas=4).plan().drains == ()
 
 
