@@ -170,13 +170,16 @@ def test_an_apply_completes_with_a_slow_api_server(dev: tuple[Environment, Fault
 def test_a_live_plan_gives_up_on_an_api_server_without_an_answer(dev: tuple[Environment, FaultProxy]) -> None:
     env, proxy = dev
 
+    asked = []
+
     def silent(request: Request, when: When) -> None:
         if when == "before" and of_plan(request):
+            asked.append(request)
             time.sleep(60)
 
     proxy.meddle = silent
     began = time.monotonic()
     done = env.modelyard("plan", "dev", "--live", check=False)
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "cannot be reached" in words(done.stderr)
+    assert asked
     assert time.monotonic() - began < 50

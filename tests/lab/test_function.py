@@ -92,17 +92,21 @@ def calling(env: Environment, kubeconfig: Path, argument: int) -> Iterator["subp
         process.wait()
 
 
-def run_name(process: "subprocess.Popen[str]") -> str:
+def listed(env: Environment) -> Any:
+    return json.loads(env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
+
+
+def run_name(env: Environment, process: "subprocess.Popen[str]") -> str:
     """The run's name, from the first line of the program's output."""
     assert process.stderr is not None
     line = process.stderr.readline()
-    assert " is submitted in vision: 1 GPU of a10, queued for team vision" in line, line + process.stderr.read()
-    return line.split()[1]
+    found = [one for one in listed(env) if one["name"] in line.split()]
+    assert [(one["team"], one["gpus"]) for one in found] == [("vision", 1)], line + process.stderr.read()
+    return str(found[0]["name"])
 
 
 def state(env: Environment, run: str) -> str | None:
-    runs = json.loads(env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
-    return next((one["state"] for one in runs if one["name"] == run), None)
+    return next((one["state"] for one in listed(env) if one["name"] == run), None)
 
 
 def used(env: Environment) -> int:
@@ -165,11 +169,11 @@ def container(env: Environment, run: str, folder: Path) -> Iterator[Callable[[],
 
 def test_an_interrupted_call_frees_its_gpu_for_the_next(env: Environment, kubeconfig: Path, tmp_path: Path) -> None:
     with calling(env, kubeconfig, -1) as holder:
-        early = run_name(holder)
+        early = run_name(env, holder)
         with container(env, early, tmp_path / "early"), calling(env, kubeconfig, 21) as waiter:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "epoch -1\n"
-            late = run_name(waiter)
+            late = run_name(env, waiter)
             assert waiter.stderr is not None
             assert f"it waits: {late} is in its queue" in waiter.stderr.readline()
             assert (state(env, early), state(env, late), used(env)) == ("running", "queued", 1)

@@ -70,7 +70,7 @@ def test_a_project_of_the_vendors_platform_plans_no_change(cluster: Lab, project
     before = versions(cluster, "ml-platform")
     done = modelyard(project, cluster, "init", "--from-cluster", "--namespace", "ml-platform", "--stacks", "found")
     assert done.returncode == 0, done.stderr
-    assert "6 patches are off" in done.stdout
+    assert (project / "stacks/Pulumi.found.yaml").read_text().count("enabled: false") == 6
     plan = live(project, cluster)
     assert (plan.targets, unplannable(plan)) == ((), [])
     assert versions(cluster, "ml-platform") == before
@@ -103,7 +103,6 @@ def test_projects_of_other_platforms_plan_no_change(name: str, cluster: Lab, pro
         words = ("init", "--from-cluster", "--namespace", namespace, "--stacks", "found", "--yes")
         done = modelyard(project, cluster, *words)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "The first plan changes nothing." in done.stdout
         plan = live(project, cluster)
         assert (plan.targets, unplannable(plan)) == ((), [])
         assert versions(cluster, namespace) == before
@@ -115,5 +114,5 @@ def test_a_namespace_without_a_platform_is_rejected(cluster: Lab, project: Path)
     cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "empty"}})
     done = modelyard(project, cluster, "init", "--from-cluster", "--namespace", "empty", "--stacks", "found", "--yes")
     assert done.returncode == 2
-    assert "namespace empty has no training workers" in " ".join(done.stderr.split())
+    assert "empty" in done.stderr.split()
     assert list((project / "stacks").iterdir()) == [project / "stacks/__main__.py"]

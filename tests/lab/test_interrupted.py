@@ -7,9 +7,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from typing import Literal
 
 import pytest
 
+from modelyard.engine.failure import StoppedError, failure, killed, stopped
+from modelyard.engine.progress import Progress
 from modelyard.engine.stopping import GENTLY, SOON
 from tests.lab.support.cli_process import cli_process, locks, send_signal, words
 from tests.lab.support.environment import NAMESPACE, PATIENCE, Environment, environment
@@ -40,6 +43,13 @@ def dev(shared: Environment) -> Iterator[Environment]:
     shared.settle()
 
 
+def at_the_head(number: int, verb: Literal["apply", "destroy"] = "apply") -> StoppedError:
+    """The error of a run that was stopped during the step of the Ray head."""
+    progress = Progress(lambda _line: None)
+    progress.unfinished.append(f"Deployment {HEAD}")
+    return stopped(number, verb, "dev", progress, "free")
+
+
 def check_next_apply(env: Environment) -> None:
     """Checks that the next apply completes."""
     release(env)
@@ -60,8 +70,7 @@ def test_a_signal_ends_an_apply_gracefully(dev: Environment, number: signal.Sign
         assert run.running() == {}
     assert ended == code, said
     assert GENTLY in said
-    assert f"error: {name}: apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
-    assert "→ modelyard apply dev finishes the rest" in words(said)
+    assert f"error: {name}: {at_the_head(number).summary} → {at_the_head(number).remedy}" in words(said)
     assert "Traceback" not in said
     assert "Warning" not in said
     assert locks(dev) == []
@@ -79,7 +88,7 @@ def test_a_second_signal_ends_an_apply_at_once(dev: Environment) -> None:
         assert run.running() == {}
     assert ended == 143, said
     assert SOON in said
-    assert f"apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
+    assert at_the_head(signal.SIGTERM).summary in words(said)
     assert "Warning" not in said
     assert locks(dev) == []
     check_next_apply(dev)
@@ -103,8 +112,8 @@ def test_a_killed_engine_leaves_no_lock(dev: Environment) -> None:
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == 3, said
-    assert "error: Pulumi was killed while it ran apply dev" in words(said)
-    assert "is unlocked again. modelyard apply dev finishes the rest" in words(said)
+    error = killed("apply", "dev", "freed")
+    assert f"error: {error.summary} → {error.remedy}" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []
     check_next_apply(dev)
@@ -187,8 +196,8 @@ def test_the_next_destroy_finishes_a_stopped_one(
         assert run.running() == {}
     assert ended == 143, said
     error = json.loads(out)["error"]
-    assert error["summary"].startswith("SIGTERM: destroy dev was stopped; ")
-    assert error["remedy"] == "modelyard destroy dev finishes the rest"
+    assert error["summary"].startswith("SIGTERM: ")
+    assert error["remedy"] == at_the_head(signal.SIGTERM, "destroy").remedy
     assert locks(dev) == []
     release(dev)
     dev.modelyard("destroy", "dev", "--yes")
@@ -201,9 +210,9 @@ def test_a_half_written_state_is_reported(dev: Environment) -> None:
     assert list((dev.folder / ".pulumi").rglob("*.attrs")) == []
     attributes = state.with_name("dev.json.attrs")
     attributes.touch()
-    run = dev.modelyard("destroy", "dev", "--yes", check=False)
+    run = dev.modelyard("destroy", "dev", "--yes", "--json", check=False)
     assert run.returncode == 3
-    assert "killed while it wrote the state" in run.stderr
-    assert "remove the empty .json.attrs beside the stack's .json" in run.stderr
+    torn = failure("dev", ["failed to load checkpoint: EOF"], "")
+    assert json.loads(run.stdout)["error"]["remedy"] == torn.remedy
     attributes.unlink()
     dev.modelyard("destroy", "dev", "--yes")

@@ -268,7 +268,7 @@ def test_up_status_and_down_from_a_shell(tmp_path: Path, folder: Path) -> None:
         assert "etcd" not in run("logs", "--lab", "one", "--lines", "1", "kwok")
     finally:
         assert "lab one is down and deleted" in run("down", "--all", "--delete")
-    assert run("status") == "there are no labs; start one with: modelyard-lab up\n"
+    assert json.loads(run("status", "--json"))["labs"] == []
     assert processes_in(clone) == []
 
 

@@ -30,7 +30,7 @@ def test_switching_back_warns_about_jobs_that_wait_for_celery(tmp_path: Path) ->
 
         switch_to(env, "ray")
         told = words(env.modelyard("plan", "dev", "--live").stdout)
-        assert "RES109 Celery has 2 waiting jobs now, and this plan leaves it without a worker" in told
+        assert "RES109 Celery has 2 waiting jobs" in told
         done = env.modelyard("apply", "dev", "--yes")
         assert "RES109" in words(done.stdout)
         assert (routed_to(env), replicas(env)) == ("ray", {RAY: 1, CELERY: 0})

@@ -10,13 +10,14 @@ import pytest
 from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
 from lab import Lab
+from modelyard.engine.failure import failure
 from tests.lab.support.cli_process import cli_process, send_signal
 from tests.lab.support.environment import Environment, environment, words
 from tests.lab.support.stuck_rollout import HEAD, hold, release
 
 REGION = "eu-west-1"
 KEYS = {"AWS_ACCESS_KEY_ID": "mock", "AWS_SECRET_ACCESS_KEY": "mock", "AWS_REGION": REGION}
-LOCKED = "another Pulumi command has locked the state of this stack: "
+LOCKED = failure("dev", ["locked by"], "")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
 
@@ -63,11 +64,11 @@ def test_a_locked_state_rejects_applies_until_the_lock_is_removed(dev: Environme
         for verb in ("apply", "destroy"):
             refused = dev.modelyard(verb, "dev", "--yes", check=False)
             assert refused.returncode == 3
-            assert LOCKED in words(refused)
+            assert f"{LOCKED.summary}: " in words(refused)
             assert f"(pid {engine}) since " in words(refused)
         assert "deployment-ray-head" not in dev.modelyard("plan", "dev", "--live").stdout
-        drift = dev.modelyard("drift", "dev", check=False)
-        assert (drift.returncode, "its last apply has not finished" in drift.stdout) == (1, True)
+        (drift,) = json.loads(dev.modelyard("drift", "dev", "--json", check=False).stdout)["stacks"]
+        assert [one["name"] for one in drift["targets"] if one["state"] == "unfinished"] == [HEAD]
         verify = dev.modelyard("verify", "dev", "--timeout", "0s", check=False)
         assert (verify.returncode, f"{HEAD}: 0 of 1 pods available" in verify.stdout) == (1, True)
         # The whole machine is lost: no process is left to release the lock.
@@ -77,7 +78,7 @@ def test_a_locked_state_rejects_applies_until_the_lock_is_removed(dev: Environme
     refused = dev.modelyard("apply", "dev", "--yes", check=False)
     assert refused.returncode == 3
     assert f"(pid {engine}) since " in words(refused)
-    assert "pulumi cancel --stack dev removes the lock" in words(refused)
+    assert LOCKED.remedy in words(refused)
     dev.pulumi("cancel", "--stack", "dev", "--yes")
     release(dev)
     dev.finish()
@@ -89,7 +90,7 @@ def test_two_applies_at_the_same_time_do_not_interfere(dev: Environment) -> None
     # If both start at the same moment, each finds the other's lock, and neither changes anything.
     for code, _, said in ends:
         assert code in (0, 3), said
-        assert (LOCKED in " ".join(said.split())) == (code == 3), said
+        assert (f"{LOCKED.summary}: " in " ".join(said.split())) == (code == 3), said
     dev.finish()
 
 

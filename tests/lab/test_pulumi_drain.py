@@ -166,16 +166,14 @@ def test_a_drain_that_times_out_changes_no_later_target(busy: tuple[Environment,
     env.edit("timeout: 3m", "timeout: 4s")
     done = env.modelyard("apply", "dev", "--yes", check=False)
     assert done.returncode in (1, 3), done.stderr
-    told = words(done.stderr)
-    assert "Ray was not seen idle by the jobs API of http://127.0.0.1" in told
-    assert "1 running job: long (train), at the limit of" in told
-    assert f"{RAY} is not changed; run again to keep waiting" in told
+    assert "1 running job: long (train), at" in words(done.stderr)
     assert "RES106" in done.stdout
     assert routed_to(env) == "celery"
     assert replicas(env) == {RAY: 1, CELERY: 0}
     assert locks(env) == []
-    drifted = env.modelyard("drift", "dev", check=False)
-    assert (drifted.returncode, "the last apply failed" in words(drifted.stdout)) == (1, True)
+    # No object has drifted; the stack has, because its apply failed.
+    (drifted,) = json.loads(env.modelyard("drift", "dev", "--json", check=False).stdout)["stacks"]
+    assert (drifted["state"], "reason" in drifted) == ("drifted", True)
     complete_switch(env, said)
     assert "no drift" in env.modelyard("drift", "dev").stdout
 
@@ -185,7 +183,7 @@ def test_pulumi_up_drains_and_reports_why_it_gave_up(busy: tuple[Environment, Da
     env.edit("timeout: 3m", "timeout: 4s")
     done = env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
     assert done.returncode != 0
-    assert "Ray was not seen idle by" in words(done.stdout + done.stderr)
+    assert "1 running job: long (train), at" in words(done.stdout + done.stderr)
     assert replicas(env) == {RAY: 1, CELERY: 0}
     complete_switch(env, said)
 
@@ -211,8 +209,7 @@ def test_no_drain_does_not_wait_for_jobs(busy: tuple[Environment, Dashboard]) ->
     env, said = busy
     asked = said.asked
     done = env.modelyard("apply", "dev", "--yes", "--no-drain")
-    assert "does not wait for running jobs (--no-drain)" in done.stdout
-    assert "once Ray is idle" not in words(done.stdout)
+    assert "(--no-drain)" in done.stdout
     assert replicas(env) == {RAY: 0, CELERY: 1}
     assert said.asked == asked
 
@@ -249,7 +246,6 @@ def test_rejected_credentials_stop_the_apply_before_any_change(busy: tuple[Envir
     assert done.returncode == 1, done.stderr
     assert "rejects the credentials (HTTP 401)" in words(done.stdout)
     assert "set MODELYARD_RAY_TOKEN" in words(done.stdout)
-    assert "nothing was changed" in words(done.stderr)
     assert replicas(env) == {RAY: 1, CELERY: 0}
     complete_switch(env, said)
 

@@ -94,12 +94,6 @@ def test_no_kubeconfig(dev: Environment, tmp_path: Path) -> None:
     refused(dev, 3, "cannot read the kubeconfig", variables={"KUBECONFIG": str(tmp_path / "none")})
 
 
-def test_no_engine(dev: Environment) -> None:
-    done = dev.modelyard("apply", "dev", "--yes", check=False, env={"PATH": "/nowhere"})
-    assert done.returncode == 3
-    assert "pulumi is not on PATH" in done.stderr
-
-
 def test_a_wrong_passphrase(dev: Environment) -> None:
     refused(dev, 3, "another passphrase", variables={"PULUMI_CONFIG_PASSPHRASE": "wrong"})
 
@@ -107,12 +101,6 @@ def test_a_wrong_passphrase(dev: Environment) -> None:
 def test_a_provider_with_another_kubeconfig(dev: Environment) -> None:
     dev.edit("config:\n", "config:\n  kubernetes:kubeconfig: other\n")
     refused(dev, 3, "kubernetes:kubeconfig")
-
-
-def test_an_apply_without_a_confirmation(dev: Environment) -> None:
-    done = dev.modelyard("apply", "dev", check=False)
-    assert done.returncode == 2
-    assert "give --yes in scripts" in words(done)
 
 
 def autoscaler(least: int) -> str:

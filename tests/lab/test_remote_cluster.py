@@ -11,6 +11,7 @@ import pytest
 
 from lab import Lab
 from modelyard.cluster.live import path_of
+from modelyard.engine.failure import failure
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.project import plan_live
 from tests.lab.support.environment import Environment, comparable, environment, words
@@ -185,13 +186,15 @@ def test_a_remote_job_is_submitted_to_the_remote_cluster(two: Two) -> None:
 
 @pytest.mark.usefixtures("applied")
 def test_an_apply_resets_drift_of_the_remote_cluster(two: Two) -> None:
-    assert "dev on far: no drift (5 objects)" in two.env.modelyard("drift", "dev").stdout
+    two.env.modelyard("drift", "dev")
     change = '--patch={"spec": {"queueingStrategy": "StrictFIFO"}}'
     two.farm.kubectl("patch", "clusterqueue", "remote-far", "--type=merge", change)
-    drift = two.env.modelyard("drift", "dev", check=False)
+    drift = two.env.modelyard("drift", "dev", "--json", check=False)
     assert drift.returncode == 1
-    assert "dev on far: 1 of 5 objects has drifted" in drift.stdout
-    assert "dev: no drift" in drift.stdout
+    home, far = json.loads(drift.stdout)["stacks"]
+    assert (home["state"], far["remote"], far["state"]) == ("same", "far", "drifted")
+    states = [(target["name"], target["state"]) for target in far["targets"]]
+    assert (len(states), [name for name, state in states if state != "same"]) == (5, ["remote-far"])
     saved = two.env.folder / "plan.json"
     two.env.modelyard("plan", "dev", "--live", "--out", str(saved))
     two.env.modelyard("apply", "--plan", str(saved), "--yes")
@@ -298,7 +301,7 @@ def test_objects_of_an_unreachable_cluster_stay_in_the_state(two: Two) -> None:
     ):
         assert (done.returncode, said in words(done)) == (3, True), words(done)
         assert "PULUMI_K8S" not in done.stdout + done.stderr
-    assert "the state still has all objects there" in words(left)
+    assert failure("dev", ["unreachable"], "").remedy in words(left)
     state = env.pulumi("stack", "export", "--stack", "dev").stdout
     assert {one["urn"] for one in json.loads(state)["deployment"]["resources"]} == urns
     env.stack_file.write_text(before)
@@ -321,10 +324,9 @@ def test_destroy_deletes_the_objects_of_a_dropped_remote_cluster(two: Two) -> No
     two.env.modelyard("record", "dev")
     document = two.env.stack_file.read_text()
     config(two.env, resources=[], jobs=[], buckets=[])
-    told = two.env.modelyard("plan", "dev", "--live", "--notes", "--detailed-exitcode", check=False)
+    told = two.env.modelyard("plan", "dev", "--live", "--detailed-exitcode", "--json", check=False)
     assert ("REM014" in told.stdout, told.returncode) == (True, 5)
-    assert "dev: 1 remote cluster no longer used" in told.stdout
-    assert "Next: modelyard apply dev\n" in told.stdout
+    assert json.loads(told.stdout)["droppedRemotes"] == ["far"]
     # The apply has no confirmation.
     assert two.env.modelyard("apply", "dev", check=False).returncode == 2
     recording = two.env.folder / "stacks/recorded/dev@far"

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from modelyard.plan.store import STALE
 from tests.lab.support.cli_process import cli_process, words
 from tests.lab.support.environment import Environment, environment, scale
 from tests.lab.support.training_backends import APPS, RAY, ask, complete_switch, dashboard, replicas, switch_to
@@ -39,7 +40,7 @@ def test_a_change_by_the_installer_during_a_drain_stops_the_step(tmp_path: Path)
             said.jobs = []
             ended, _, told = run.end()
         assert ended == 4, told
-        assert f"the plan is stale: {RAY} was not applied" in words(told)
+        assert f"{STALE}: {RAY} " in words(told)
         assert f".resources.limits.memory {before} → 13Gi) (OWN011)" in words(told)
         left = env.deployment(RAY)
         assert worker(left)["resources"]["limits"]["memory"] == "13Gi"

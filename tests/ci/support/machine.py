@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -33,11 +32,6 @@ _CURL = f"""#!/bin/sh
 export FAKE_ARCHIVE="$(dirname "$0")/../pulumi.tar.gz"
 exec '{sys.executable}' '{ROOT}/tests/ci/support/fake_curl.py' "$@"
 """
-
-
-def changed_stacks(comment: str) -> list[str]:
-    """The stacks in the table of a preview's comment."""
-    return re.findall(r"^\| (\w+) \| \d", comment, re.MULTILINE)
 
 
 def machine(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -52,15 +52,11 @@ def test_with_spare_gpus_the_new_backend_starts_before_the_drain(dev: Any) -> No
     assert "idle" in plan.steps[3].why
 
 
-def whys(plan: Any) -> list[str]:
-    return [step.why for step in plan.steps]
-
-
 def test_without_a_spare_gpu_the_drain_comes_before_the_new_backend(dev: Any, golden: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
     assert not any("drain" in step.why or "idle" in step.why for step in without_waits(plan.steps))
-    golden(*whys(plan))
+    golden(*(step.why for step in plan.steps))
 
 
 def test_a_switch_to_ray_drains_the_celery_queue(dev: Any) -> None:
@@ -76,7 +72,7 @@ def test_head_and_workers_of_the_active_backend_share_one_drain(dev: Any, golden
     assert waits(plan) == {"ray": (HEAD, RAY)}
     order = [step for step in steps(plan) if step[0] in (HEAD, RAY)]
     assert order == [(HEAD, "drain"), (HEAD, "normal"), (RAY, "up")]
-    golden(*whys(plan))
+    golden(*(step.why for step in plan.steps))
 
 
 @pytest.mark.parametrize(
@@ -135,14 +131,14 @@ def test_a_backend_that_an_autoscaler_may_start_drains_at_0_replicas(staging: An
 def test_the_step_of_a_backend_at_0_replicas_names_its_drain(staging: Any, golden: Any) -> None:
     plan = with_memory(scaled(staging.applied(), RAY, 0), "ray_worker", "24Gi").plan()
     assert steps(plan) == [(RAY, "drain"), (RAY, "up")]
-    golden(*whys(plan))
+    golden(*(step.why for step in plan.steps))
 
 
 def test_a_scale_down_step_states_how_many_pods_it_stops(staging: Any, golden: Any) -> None:
     site = staging.asking(autoscaling=staging.stack.config.autoscaling._replace(mode="none")).applied()
     config = site.stack.config
     plan = site.asking(ray_worker=config.ray_worker._replace(replicas=config.ray_worker.replicas - 1)).plan()
-    golden(*whys(plan))
+    golden(*(step.why for step in plan.steps))
 
 
 @pytest.mark.parametrize(("kind", "waiting"), [("ScaledObject", {"ray": (RAY,)}), ("HorizontalPodAutoscaler", {})])
