@@ -1,5 +1,6 @@
 """Jobs that were queued for Celery before a switch was reverted, in a real broker."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -29,8 +30,8 @@ def test_switching_back_warns_about_jobs_that_wait_for_celery(tmp_path: Path) ->
         until("the jobs in the queue", lambda: broker.counted() == (2, 0), 60)
 
         switch_to(env, "ray")
-        told = words(env.modelyard("plan", "dev", "--live").stdout)
-        assert "RES109 Celery has 2 waiting jobs" in told
+        found = json.loads(env.modelyard("plan", "dev", "--live", "--json").stdout)["findings"]
+        assert [one["summary"].split()[2] for one in found if one["code"] == "RES109"] == ["2"]
         done = env.modelyard("apply", "dev", "--yes")
         assert "RES109" in words(done.stdout)
         assert (routed_to(env), replicas(env)) == ("ray", {RAY: 1, CELERY: 0})

@@ -169,8 +169,9 @@ def test_an_interrupted_engine_that_claims_success_and_left_something_was_stoppe
     destroyed: Callable[[str], str],
 ) -> None:
     """As it does when it leaves out deletes that it had not begun."""
-    with pytest.raises(StoppedError):
+    with pytest.raises(StoppedError) as error:
         destroyed('[{"type": "left"}]')
+    assert error.value.args == stopped(signal.SIGTERM, "destroy", "dev", Progress(silent), "free").args
 
 
 def test_an_interrupted_engine_that_left_nothing_succeeded(destroyed: Callable[[str], str]) -> None:
