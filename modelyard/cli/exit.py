@@ -30,8 +30,8 @@ EXIT_CODES: dict[Exit, str] = {
     Exit.USAGE: "bad input or usage, a stack that cannot be planned, an answer other than yes",
     Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached; "
     "another Pulumi command has locked the state; an apply or destroy failed",
-    Exit.STALE: "the plan is stale: its inputs or starting state have changed; the cluster or Pulumi's state is not "
-    "that of the last apply",
+    Exit.STALE: "the plan is stale: its inputs or starting state have changed; for an apply or destroy, the cluster or "
+    "Pulumi's state is not that of the last apply",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
     Exit.INTERNAL: "an internal error in modelyard",
 }

@@ -191,7 +191,7 @@ class PlatformSection(TypedDict, total=False):
     cuda: str
     """CUDA version that the platform's images need."""
     images_embed_ptx: bool
-    """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
+    """Whether the images contain PTX, which the driver compiles for newer GPUs."""
     installers: Sequence[str]
     """Field managers that do not write by themselves."""
     without: Sequence[str]

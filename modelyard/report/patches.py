@@ -116,13 +116,13 @@ def conditions(facts: Mapping[str, Any]) -> str:
 
 
 def _terms(library: Library, name: str) -> str:
-    """Which stacks get which version, newest first; empty if all stacks get the newest."""
+    """Which stacks get which version, newest first: the first whose condition is met; empty if all get the newest."""
     latest = library.latest(name)
     asking = takewhile(lambda one: one.meta.version_for, library.patches[name].values())
     words = [f"{one.version} if {conditions(one.meta.version_for)}" for one in asking]
     if words and not latest.meta.version_for:
-        words.append(f"else {latest.version}")
-    return "; ".join(words)
+        words.append(latest.version)
+    return ", else ".join(words)
 
 
 def patches_document(library: Library, name: str = "", version: str = "") -> dict[str, Any]:

@@ -56,6 +56,6 @@ class Aws(NamedTuple):
     cuda: str = "11.7"
     """CUDA version that the platform's images need; it decides which GPUs are supported."""
     images_embed_ptx: bool = False
-    """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
+    """Whether the images contain PTX, which the driver compiles for newer GPUs."""
     partition: str = "aws"
     tags: Mapping[str, str] = {}

@@ -52,7 +52,7 @@ class Platform(NamedTuple):
     cuda: str = "11.7"
     """CUDA version that the platform's images need."""
     images_embed_ptx: bool = False
-    """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
+    """Whether the images contain PTX, which the driver compiles for newer GPUs."""
     installers: tuple[str, ...] = ()
     """Field managers that do not write by themselves, regardless of their names."""
     without: tuple[str, ...] = ()

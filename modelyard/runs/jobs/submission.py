@@ -21,7 +21,7 @@ from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.workloads.facts.environments import environment_named, run_environment
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed, team_of_resource
 from modelyard.workloads.facts.spark import LEAST_HEAP, LEAST_OVERHEAD, driver_of, heap_of, kind_of
-from modelyard.workloads.sizing import Sized, check_jobs, sized, sizes_by_job
+from modelyard.workloads.sizing import Sized, check_jobs, sized, sizes_by_job, unfit_resource
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by the engine that runs its workers."""
@@ -158,11 +158,9 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     resource = _resource(stack, job)
     remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
-    if job.resource is not None and (resource is None or resource.type != job.type):
-        where = (*where, "resource")
-        summary = "has no resource of its type"
-        remedy = f"correct it first: modelyard check {stack.name}"
-    elif resource is not None and remote is not None and remote.cluster is None:
+    if (wrong := unfit_resource(stack, index, job, {one.name: one for one in stack.config.resources})) is not None:
+        return wrong._replace(code="RES214")
+    if resource is not None and remote is not None and remote.cluster is None:
         # The machine has its own command, so this check comes before the check of the job's command.
         where = (*where, "resource")
         summary = f"uses the remote resource {resource.name}, which rents a machine for each job and has no cluster"

@@ -135,7 +135,7 @@ def _flavor(
             remedy = f"choose a flavor that it has: {listed([one.name for one in theirs])}"
         problems.append(Problem(summary, remedy + "; or use --allocation partial" * parted))
     else:
-        have = listed([f"{one.gpu or 'no GPU'} ({one.name or 'the stack'})" for one in known.values()])
+        have = listed([f"{one.gpu or 'no GPU'} ({one.name or 'gpu.model of the stack'})" for one in known.values()])
         problems.append(Problem(f"no nodes match {what}", f"choose {have}"))
     return None
 

@@ -6,7 +6,18 @@ unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 """
 
 from modelyard.workloads.sizing.resources import Sized, apart, sized, sizes_by_job
-from modelyard.workloads.sizing.rules import check_jobs
+from modelyard.workloads.sizing.rules import check_jobs, unfit_resource
 from modelyard.workloads.sizing.sources import Estimate, Need, Source, Term
 
-__all__ = ["Estimate", "Need", "Sized", "Source", "Term", "apart", "check_jobs", "sized", "sizes_by_job"]
+__all__ = [
+    "Estimate",
+    "Need",
+    "Sized",
+    "Source",
+    "Term",
+    "apart",
+    "check_jobs",
+    "sized",
+    "sizes_by_job",
+    "unfit_resource",
+]

@@ -41,8 +41,8 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
     for index, job in enumerate(config.jobs):
         if job.resource is None:
             yield _on_its_own(stack, index, job, next(own))
-        else:
-            yield from _assigned(stack, index, job, job.resource, resources)
+        elif (unfit := unfit_resource(stack, index, job, resources)) is not None:
+            yield unfit
         yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
         yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
         yield from _fits_together(stack, index, job, resources.get(job.resource or ""), shared)
@@ -57,26 +57,30 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from _answering(stack, index, one)
 
 
-def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
-    """Checks that the job's resource has the job's type."""
+def unfit_resource(stack: Stack, index: int, job: Job, resources: Mapping[str, Resource]) -> Finding | None:
+    """Why a job cannot use the resource that it names: it is not defined, or has another type."""
+    wanted = job.resource
+    if wanted is None:
+        return None
     resource = resources.get(wanted)
     if resource is None:
-        yield stack.finding(
+        return stack.finding(
             "RES201",
             Severity.ERROR,
             ("jobs", index, "resource"),
             f"job {job.name} uses resource {wanted}, which is not defined",
             instead(wanted, resources, "resources"),
         )
-    elif resource.type != job.type:
+    if resource.type != job.type:
         fitting = [one.name for one in resources.values() if one.type == job.type][:3]
-        yield stack.finding(
+        return stack.finding(
             "RES202",
             Severity.ERROR,
             ("jobs", index, "resource"),
             f"job {job.name} is of type {job.type}, but resource {resource.name} is for {resource.type} jobs",
             f"use {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
         )
+    return None
 
 
 def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:

@@ -211,8 +211,8 @@ def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places
     ("job", "changes", "words"),
     [
         (TRAIN._replace(command=()), {}, "has no command"),
-        (TRAIN._replace(resource="nope"), {}, "has no resource of its type"),
-        (TRAIN._replace(type="runtime"), {}, "has no resource of its type"),
+        (TRAIN._replace(resource="nope"), {}, "uses resource nope"),
+        (TRAIN._replace(type="runtime"), {}, "is of type runtime"),
         (TRAIN, {"runtime": Runtime()}, "has no image"),
         (TRAIN, {"patches": (PatchChoice("job-run", "v7"),)}, "has no version v7"),
         (TRAIN, {"patches": (PatchChoice("job-run", params={"run": {}}),)}, "of patch job-run@v1 is missing"),
