@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.exit import Exit, Stop, ended_by
+from modelyard.cli.options import commit
 from modelyard.findings import Finding, ordered
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def base_option(parser: ArgumentParser) -> None:
     """Adds ``policy_options``, and ``--base`` for verbs that compare nothing."""
     parser.add_argument(
         "--base",
+        type=commit,
         metavar="REF",
         help="run the Python rules of this commit, such as origin/main, instead of this project's",
     )

@@ -10,6 +10,17 @@ STACK = "MODELYARD_STACK"
 DEFAULT_STACK = f"default: ${STACK}, or the project's only stack"
 
 
+def commit(text: str) -> str:
+    """A branch, tag or commit; argparse's type.
+
+    Raises:
+        ArgumentTypeError: it is empty. In CI, an unset variable must not choose another commit, or none.
+    """
+    if not text.strip():
+        raise ArgumentTypeError("the name is empty: give a branch, tag or commit, or leave the option out")
+    return text
+
+
 def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
     """Adds the options that choose stacks and their starting state."""
     if many:
@@ -39,6 +50,7 @@ def change_and_label_options(parser: ArgumentParser) -> None:
     """Adds the options that choose among all stacks of a project."""
     parser.add_argument(
         "--changed-since",
+        type=commit,
         metavar="REF",
         help="the stacks that depend on a file that has changed since the merge base with this branch, tag or commit",
     )

@@ -14,7 +14,7 @@ from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop, ended_by
 from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
-from modelyard.cli.options import chosen_format, renamed_option, whole_number
+from modelyard.cli.options import chosen_format, commit, renamed_option, whole_number
 from modelyard.cli.printing import note
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
@@ -40,11 +40,14 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument(
         "--base",
+        type=commit,
         metavar="REF",
         help="compare with the merge base with this branch, tag or commit (default: in CI the pull request's target "
         "branch, else the default branch, such as origin/main)",
     )
-    parser.add_argument("--head", metavar="REF", help="the commit with the changes (default: the working tree)")
+    parser.add_argument(
+        "--head", type=commit, metavar="REF", help="the commit with the changes (default: the working tree)"
+    )
     parser.add_argument(
         "--live",
         action="store_true",

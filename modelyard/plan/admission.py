@@ -17,7 +17,7 @@ from modelyard.workloads.sizing import sized
 
 def admitted(stack: Stack, made: Submission, names: Collection[str], today: date) -> Submission:
     """The submission, or findings in its place if no quota can ever hold its run. Checks the home cluster only."""
-    never = never_admitted(stack, names, today) if made.objects and not made.remote else ()
+    never = never_admitted(stack, names, today) if not made.remote else ()
     return made._replace(objects=Confidential(()), findings=(*made.findings, *never)) if never else made
 
 

@@ -44,6 +44,7 @@ def check_autoscaling(
     targets = tuple(targets)
     yield from _rivals(targets, setter)
     yield from _questions(config, targets)
+    yield from _drain_queries(config)
     if config.autoscaling.mode == "none":
         return
     if config.autoscaling.queries == "vendor" and config.autoscaling.mode == "annotations":
@@ -169,6 +170,18 @@ def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Find
         (query for query in queries_of(config, targets) if query.text not in settled),
         scrape_interval=config.autoscaling.scrape_interval,
     )
+
+
+def _drain_queries(config: Config) -> Iterator[Finding]:
+    """What is not PromQL in the queries that count jobs: an apply would find out only in the middle."""
+    backends = BACKENDS.values() if config.drain.enabled else ()
+    asked = {f"drain.{one.name}.query": text for one in backends if (text := one.query(config)) is not None}
+    if asked:
+        from modelyard.promql.queries import Query, check_queries
+
+        queries = (Query(target="", text=text, field=field) for field, text in asked.items())
+        found = check_queries(queries, scrape_interval=config.autoscaling.scrape_interval)
+        yield from (one for one in found if one.code in ("AUT010", "AUT012"))
 
 
 def _is_settled(config: Config) -> bool:

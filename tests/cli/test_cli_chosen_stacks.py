@@ -128,6 +128,20 @@ def test_options_without_a_meaning_are_refused(refused: Any, committed: Any, wor
     assert len(refused("plan", *words, code=2).err.splitlines()) >= 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "--all", "--base", ""),
+        ("render", "dev", "--base", " "),
+        ("preview", "--base", ""),
+        ("preview", "--head", ""),
+        ("plan", "--changed-since", ""),
+    ],
+)
+def test_an_empty_variable_of_ci_chooses_no_other_commit(refused: Any, committed: Any, words: tuple[str, ...]) -> None:
+    assert words[-2] in refused(*words, code=2).err
+
+
 def test_show_lists_labels(run: Any, labelled: Any) -> None:
     assert "labels      region=eu, tier=canary" in run("show", "dev").out
     assert json.loads(run("show", "dev", "--json").out)["labels"] == {"region": "eu", "tier": "canary"}

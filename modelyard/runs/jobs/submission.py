@@ -21,7 +21,7 @@ from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.workloads.facts.environments import environment_named, run_environment
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed, team_of_resource
 from modelyard.workloads.facts.spark import LEAST_HEAP, LEAST_OVERHEAD, driver_of, heap_of, kind_of
-from modelyard.workloads.sizing import Sized, check_jobs, sized, sizes_by_job, unfit_resource
+from modelyard.workloads.sizing import Sized, check_jobs, sized, sizes_by_job, slice_findings, unfit_resource
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by the engine that runs its workers."""
@@ -45,21 +45,21 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
         today: the date for waivers; None: no waiver applies.
     """
     index, job = next((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name)
-    if problem := unfit_for_run(stack, index, job):
-        return Submission(Confidential(()), (problem,))
     everything = sized(stack.config)
     found = findings_about(stack, (job,), everything, today)
-    if any(one.blocks for one in found):
-        return Submission(Confidential(()), found)
+    resource = _resource(stack, job)
+    home = resource is None or resource.remote is None
+    # No waiver can make missing packages appear, nor a job able to run.
+    environment, problems = job_environment(stack, job) if home else (None, ())
+    unfit_job = unfit_for_run(stack, index, job)
+    if unfit_job is not None and all((one.field, one.summary) != (unfit_job.field, unfit_job.summary) for one in found):
+        problems = (unfit_job, *problems)
+    if problems or any(one.blocks for one in found):
+        return Submission(Confidential(()), (*found, *problems))
     known = stack_facts(stack, every_workload(stack.config), everything)
     on = sizes_by_job(everything)[id(job)]
     given = job_facts(stack.config, job, on, run, stack.name)
-    resource = _resource(stack, job)
     if resource is None or resource.remote is None:
-        environment, problems = job_environment(stack, job)
-        if problems:
-            # No waiver can make missing packages appear.
-            return Submission(Confidential(()), (*found, *problems))
         made = submission(stack, library, TEMPLATES[job.engine], given, known)
         needs = (environment,) if environment is not None else ()
         return made._replace(findings=(*found, *made.findings), environments=needs, apart=job.trials is not None)
@@ -153,6 +153,12 @@ def check_images(stack: Stack) -> Iterator[Finding]:
             yield stack.finding("RES214", Severity.ADVICE, ("jobs", index), summary, NAME_AN_IMAGE)
 
 
+def _unfit_slice(stack: Stack, resource: Resource) -> Finding | None:
+    """What is wrong with the slice that a resource names."""
+    at = stack.config.resources.index(resource)
+    return next(iter(slice_findings(stack, at, sized(stack.config)[at])), None)
+
+
 def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     """Why a job cannot have a run, regardless of waivers."""
     resource = _resource(stack, job)
@@ -170,8 +176,10 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         work = "; without one, the pods of its resource do its work" if remote is None else ""
         remedy = f"give it a command{work}"
     elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
+        if (wrong := _unfit_slice(stack, resource)) is not None:
+            return wrong._replace(code="RES214")
         where = (*where, "resource")
-        summary = f"uses {resource.name}, whose slice is in no partition"
+        summary = f"uses {resource.name}, whose partition has no slice"
         remedy = f"correct it first: modelyard check {stack.name}"
     elif not has_image(stack.config, job, resource):
         summary = "has no image"

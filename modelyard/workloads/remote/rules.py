@@ -50,9 +50,13 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
                 f"drop remote, or use one of the types {', '.join(ALLOWED)}",
             )
         else:
-            yield from _without_gpus(stack, index, one)
+            if not one.need.on_gpus:
+                # If its jobs need GPUs, the finding about them says so.
+                yield from _without_gpus(stack, index, one)
             yield from _not_deep(stack, one)
         yield from _one_place(stack, where, resource, remote, providers)
+        if remote.cluster is not None and remote.provider is not None:
+            continue  # Which settings count depends on which of the two stays.
         yield from _reached(stack, where, resource, remote, providers)
         yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
@@ -125,8 +129,7 @@ def _declared(stack: Stack) -> Iterator[Finding]:
                 f"provider {provider.name} has two kinds of credentials",
                 "keep credentials (encrypted) or credentialsSecret, or drop both: its launcher has its own",
             )
-    reachers = {PLATFORM, *(one.name for one in config.providers)}
-    reachers |= {one.name for one in config.resources if one.remote is not None and one.remote.cluster is not None}
+    reachers = _reachers(stack)
     for index, bucket in enumerate(config.buckets):
         for number, who in enumerate(bucket.reached_by):
             if who not in reachers:
@@ -137,6 +140,12 @@ def _declared(stack: Stack) -> Iterator[Finding]:
                     f"bucket {bucket.name} is reached by {who}, which is neither a provider nor a remote cluster",
                     instead(who, reachers, "names"),
                 )
+
+
+def _reachers(stack: Stack) -> set[str]:
+    """What ``reachedBy`` of a bucket may name."""
+    clusters = {one.name for one in stack.config.resources if one.remote is not None and one.remote.cluster is not None}
+    return {PLATFORM, *(one.name for one in stack.config.providers), *clusters}
 
 
 def _access(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
@@ -232,7 +241,7 @@ def _reached(
     stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
 ) -> Iterator[Finding]:
     """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse."""
-    buckets = {one.name: one for one in stack.config.buckets}
+    buckets, reachers = {one.name: one for one in stack.config.buckets}, _reachers(stack)
     user = resource.name if remote.cluster is not None else remote.provider
     # An undefined provider reaches nothing; another finding reports it.
     users = {PLATFORM: "the platform"}
@@ -256,7 +265,8 @@ def _reached(
             )
             continue
         absent = [who for who in users if who not in bucket.reached_by]
-        if absent:
+        # An unknown name may be a misspelled one of these; another finding reports it.
+        if absent and not set(bucket.reached_by) - reachers:
             shared = path[-1] == "shared" and user in absent
             other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(

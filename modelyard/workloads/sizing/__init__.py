@@ -5,6 +5,7 @@ Owns the formulas and their sources (``formulas``, ``sources``), the joint needs
 unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 """
 
+from modelyard.workloads.sizing.partitions import slice_findings
 from modelyard.workloads.sizing.resources import Sized, apart, sized, sizes_by_job
 from modelyard.workloads.sizing.rules import check_jobs, unfit_resource
 from modelyard.workloads.sizing.sources import Estimate, Need, Source, Term
@@ -19,5 +20,6 @@ __all__ = [
     "check_jobs",
     "sized",
     "sizes_by_job",
+    "slice_findings",
     "unfit_resource",
 ]

@@ -38,14 +38,20 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
     shared = {one.resource for one in config.jobs if one.trials is None}
     teams, priorities = ({one.name for one in named} for named in (config.teams, config.priorities))
     own = iter([one for one in everything if one.own])
+    # Other findings report what remote jobs cannot have.
+    home = (one for one in everything if not one.own and one.resource.remote is None)
+    workers = {one.resource.name: one.size.workers for one in home}
     for index, job in enumerate(config.jobs):
         if job.resource is None:
             yield _on_its_own(stack, index, job, next(own))
         elif (unfit := unfit_resource(stack, index, job, resources)) is not None:
             yield unfit
-        yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
-        yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
-        yield from _fits_together(stack, index, job, resources.get(job.resource or ""), shared)
+        on = resources.get(job.resource or "")
+        if on is None or on.remote is None:
+            # A remote job can have neither, which another finding says.
+            yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
+            yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
+        yield from _fits_together(stack, index, job, on, workers.get(job.resource or ""), shared)
         yield from _unread(stack, index, job)
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
@@ -267,16 +273,21 @@ def _refers(
 
 
 def _fits_together(
-    stack: Stack, index: int, job: Job, resource: Resource | None, shared: Collection[str | None]
+    stack: Stack, index: int, job: Job, resource: Resource | None, most: int | None, shared: Collection[str | None]
 ) -> Iterator[Finding]:
     """Checks that a job's run settings work together on its resource.
 
-    ``shared`` are the names of the resources that jobs without trials use.
+    ``most`` is the number of the resource's workers, estimates included, None for a remote one; ``shared`` are the
+    names of the resources that jobs without trials use.
     """
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
-    # For remote jobs, another finding says that no team's queue holds them.
-    free = team is None and (resource is None or resource.remote is None)
+    # Other findings report an unknown resource, and that no team's queue holds remote jobs.
+    free = team is None and (job.resource is None if resource is None else resource.remote is None)
+    least = job.least_workers
+    # Kueue rejects a plain Job that may start with all of its pods (job_webhook.go of version 0.19.2).
+    limit = most - 1 if most is not None and job.engine == "job" else most
+    fewer = ", and it must be less" if job.engine == "job" else ""
     clashes = (
         (
             "trials",
@@ -305,12 +316,10 @@ def _fits_together(
         ),
         (
             "leastWorkers",
-            job.trials is None
-            and job.least_workers is not None
-            and workers is not None
-            and job.least_workers > workers,
-            f"it is {job.least_workers}, but {job.resource} has {plural(workers or 1, 'worker')}",
-            f"lower leastWorkers, or raise workers of {job.resource}",
+            job.trials is None and least is not None and limit is not None and least > limit,
+            f"it is {least}, but {job.resource} has {plural(most or 1, 'worker')}" + fewer,
+            (f"lower leastWorkers to {limit}" if limit else "drop leastWorkers")
+            + f", or raise workers of {job.resource}",
         ),
         (
             "leastWorkers",

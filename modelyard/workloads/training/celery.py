@@ -29,10 +29,15 @@ def pod_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
     """Returns what is wrong with Celery replicas with these pods."""
     return [
         *size_findings(stack, pods),
-        *grace_finding(stack, "CEL003", pods, stack.config.celery.job_limit),
+        *grace_finding(stack, "CEL003", pods, _longest_job(stack)),
         *_idle_gpus(stack, pods),
         *no_worker_finding(stack, "CEL008", pods),
     ]
+
+
+def _longest_job(stack: Stack) -> int:
+    """How many seconds a job may run. A job limit above the platform's has no effect: another finding reports it."""
+    return min(stack.config.celery.job_limit, JOB_SECONDS)
 
 
 def _concurrency(stack: Stack) -> list[Finding]:
@@ -70,7 +75,7 @@ def _job_limit(stack: Stack) -> list[Finding]:
 
 
 def _consumer_timeout(stack: Stack) -> list[Finding]:
-    celery = stack.config.celery
+    celery, longest = stack.config.celery, _longest_job(stack)
     path = (_SECTION, "consumerTimeout")
     detail = (
         "RabbitMQ closes the channel of a consumer that does not acknowledge a delivery in time: "
@@ -78,10 +83,10 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
     )
     remedy = (
         f"raise consumer_timeout of the broker (or x-consumer-timeout of the queue {celery.queue}) to "
-        f"{celery.job_limit * 1000} ms or more, and set {'.'.join(path)}: {text(celery.job_limit)} or more"
+        f"{longest * 1000} ms or more, and set {'.'.join(path)}: {text(longest)} or more"
     )
     if celery.consumer_timeout is None:
-        if celery.job_limit <= CONSUMER_TIMEOUT_SECONDS:
+        if longest <= CONSUMER_TIMEOUT_SECONDS:
             return []
         return [
             stack.finding(
@@ -89,21 +94,20 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
                 Severity.WARNING,
                 path,
                 f"{'.'.join(path)} is not set, and RabbitMQ's default of {text(CONSUMER_TIMEOUT_SECONDS)} "
-                f"(since 3.8.17) is shorter than the job limit of {text(celery.job_limit)}",
+                f"(since 3.8.17) is shorter than the job limit of {text(longest)}",
                 detail=detail,
                 remedy=remedy,
                 target=stack.config.targets.celery.name,
             )
         ]
-    if celery.consumer_timeout >= celery.job_limit:
+    if celery.consumer_timeout >= longest:
         return []
     return [
         stack.finding(
             "CEL004",
             Severity.ERROR,
             path,
-            f"{'.'.join(path)} is {text(celery.consumer_timeout)}, but a training job may run for "
-            f"{text(celery.job_limit)}",
+            f"{'.'.join(path)} is {text(celery.consumer_timeout)}, but a training job may run for {text(longest)}",
             detail=detail,
             remedy=remedy,
             target=stack.config.targets.celery.name,

@@ -155,6 +155,9 @@ CASES = [
     (CELERY, {"celery": {"gracePeriod": 21599}}, "CEL003", ERROR),
     (CELERY, {"celery": {"gracePeriod": 3600, "jobLimit": 3600}}, "CEL003", None),
     (CELERY, {"celery": {"consumerTimeout": 21600}}, "CEL004", None),
+    # A job limit beyond the longest job is CEL002's.
+    (CELERY, {"celery": {"consumerTimeout": 21600, "jobLimit": 28800}}, "CEL004", None),
+    (CELERY, {"celery": {"gracePeriod": 21600, "jobLimit": 28800}}, "CEL003", None),
     (CELERY, {"celery": {"consumerTimeout": 21599}}, "CEL004", ERROR),
     (RAY, {"celery": {"consumerTimeout": 21599}}, "CEL004", ADVICE),
     (CELERY, {"celery": {"consumerTimeout": None}}, "CEL005", WARNING),
@@ -197,7 +200,7 @@ def test_all_findings_are_reported_errors_first(make_stack):
         modelService={"cpu": "1", "memory": "1Gi", "volume": "1Gi", "gpu": 1, "replicas": 0},
         rayHead={"replicas": 2, "gpu": 1, "cpu": "1", "memory": "1Gi"},
         rayWorker={"memory": "8Gi"},
-        celery={"concurrency": 3, "jobLimit": 30000, "consumerTimeout": 60, "replicas": 0},
+        celery={"concurrency": 3, "jobLimit": 30000, "gracePeriod": 60, "consumerTimeout": 60, "replicas": 0},
     )
     found = check(broken)
     assert [finding.code for finding in found if finding.severity is ERROR] == [

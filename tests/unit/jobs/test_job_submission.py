@@ -224,6 +224,18 @@ def test_what_cannot_be_submitted(library: Library, job: Job, changes: dict[str,
     assert any(words in one.summary for one in submission.findings if one.blocks)
 
 
+def test_all_errors_of_a_job_are_reported_at_once(library: Library) -> None:
+    job = TRAIN._replace(type="runtime", team="visoin", priority="high", environment="none", command=())
+    found = [one.field for one in made(library, job).findings if one.blocks]
+    assert sorted(found) == [f"jobs[0].{key}" for key in ("environment", "priority", "resource", "team")]
+
+
+def test_a_slice_that_does_not_exist_is_named(library: Library) -> None:
+    resource = DEEP._replace(gpus=None, partition="small")
+    (found,) = (one for one in made(library, resources=(resource,)).findings if one.blocks)
+    assert (found.code, found.field) == ("PAR011", "resources[0].partition")
+
+
 GROWS = TRAIN._replace(engine="ray", least_workers=1)
 
 

@@ -1,11 +1,11 @@
-"""Conflicts over replicas between plans and an autoscaler."""
+"""Conflicts over replicas between plans and an autoscaler, and queries that count jobs."""
 
 from typing import Any
 
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.stack.config import PatchChoice
+from modelyard.stack.config import Drain, PatchChoice, RayJobs
 
 RAY = "deployment-ray-model-training-worker"
 
@@ -73,3 +73,15 @@ def test_without_the_replicas_patch_there_is_no_conflict(dev: Any) -> None:
 def test_the_examples_have_no_conflict_over_replicas(sites: Any, name: str) -> None:
     assert conflicts(sites[name].plan()) == []
     assert conflicts(sites[name].applied().plan()) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "codes"),
+    [("sum(up", ["AUT010"]), ("up[5m]", ["AUT012"]), ("sum(ray_tasks)", []), (None, [])],
+)
+def test_a_query_of_the_drain_is_promql(dev: Any, query: str | None, codes: list[str]) -> None:
+    drain = Drain(ray=RayJobs(query=query), prometheus="http://prometheus.monitoring:9090")
+    found = dev.asking(drain=drain).plan().findings
+    assert [(one.code, one.field) for one in found if one.code.startswith("AUT")] == [
+        (code, "drain.ray.query") for code in codes
+    ]

@@ -149,6 +149,23 @@ def test_each_error_has_a_code_a_line_and_a_remedy(
     assert field in ("", found[0].field)
 
 
+@pytest.mark.parametrize(
+    ("change", "code", "field"),
+    [
+        (("[platform, lam]", "[platfrom, lam]"), "REM010", "buckets[1].reachedBy[0]"),
+        (
+            (
+                "        provider: lam\n",
+                "        provider: lam\n        cluster: {controller: 10.8.0.5, context: away}\n",
+            ),
+            *("REM003", "resources[1].remote"),
+        ),
+    ],
+)
+def test_one_mistake_is_reported_once(stack: Make, change: tuple[str, str], code: str, field: str) -> None:
+    assert [(found, where) for found, where, _ in told(stack(change))] == [(code, field)]
+
+
 def test_all_errors_are_reported_at_once(stack: Make) -> None:
     several = stack(
         ("provider: lam\n", "provider: lamb\n"),
