@@ -62,17 +62,20 @@ class _Judge:
 
     def __init__(self, stack: Stack, index: int, pipeline: Pipeline, known: _Known) -> None:
         self.stack, self.pipeline, self.stages = stack, pipeline, pipeline.stages
+        names = [stage.name for stage in self.stages]
+        self.repeated = tuple(repeated(names))
+        # Names of several stages. Rules that go by name skip them, because another finding reports them.
+        self.ambiguous = frozenset(names[number] for number in self.repeated)
         self.where: Path = ("pipelines", index)
         self.jobs, self.runnable, self.by_job, self.resources = known
 
     def findings(self) -> Iterator[Finding]:
         """All findings, stage by stage."""
-        names = [stage.name for stage in self.stages]
-        for number in repeated(names):
+        for number in self.repeated:
             yield self._error(
                 "PIP001",
                 ("stages", number, "name"),
-                f"has two stages named {names[number]}",
+                f"has two stages named {self.stages[number].name}",
                 "rename or drop one of them",
             )
         for number, stage in enumerate(self.stages):
@@ -169,6 +172,8 @@ class _Judge:
     def _needs(self, number: int, stage: Stage) -> Iterator[Finding]:
         names = [one.name for one in self.stages]
         for place, name in enumerate(stage.needs):
+            if name in self.ambiguous:
+                continue
             if name == stage.name:
                 remedy = "drop it from needs"
                 yield self._stage("PIP004", number, "needs", "needs itself", remedy, place)
@@ -179,7 +184,7 @@ class _Judge:
                 yield self._stage("PIP004", number, "needs", summary, remedy, place)
 
     def _circles(self) -> Iterator[Finding]:
-        for found in circles(self.stages):
+        for found in circles([stage for stage in self.stages if stage.name not in self.ambiguous]):
             number = next(index for index, stage in enumerate(self.stages) if stage.name == found[0])
             yield self._error(
                 "PIP005",
@@ -204,11 +209,19 @@ class _Judge:
                     )
                 writers.setdefault(name, stage.name)
         known = before(self.stages)
+        names = {stage.name for stage in self.stages}
+        wrong = {stage.name for stage in self.stages if stage.name in stage.needs or not names.issuperset(stage.needs)}
         for number, stage in enumerate(self.stages):
+            if stage.name in wrong - self.ambiguous:
+                continue  # Another finding reports its needs.
+            # Other findings report what these stages need.
+            unsure = not (wrong | self.ambiguous).isdisjoint((stage.name, *known[stage.name]))
             for place, name in enumerate(stage.reads):
                 if name in pipeline.inputs or writers.get(name) in known[stage.name]:
                     continue
                 writer = writers.get(name)
+                if writer is not None and (unsure or writer in self.ambiguous):
+                    continue
                 if writer == stage.name:
                     why, remedy = (
                         " but is the only stage that writes it",
@@ -293,16 +306,21 @@ class _Judge:
             )
 
     def _namespace(self, stage: Stage) -> str | None:
-        """The namespace of a stage; None if its job is unknown or, by another finding, on another cluster."""
+        """The namespace of a stage; None if another finding reports its job, resource or team."""
         config = self.stack.config
+        teams = {None, *(team.name for team in config.teams)}
         if stage.job is not None:
             job: Job | None = self.jobs.get(stage.job)
             one = self.by_job.get(id(job)) if job is not None else None
             if job is None or one is None or one.resource.remote is not None:
                 return None
+            if (job.team or one.resource.team) not in teams:
+                return None
             return namespace_of_job(config, job, one.resource)
         found = self.resources.get(stage.rollout or "")
-        return namespace_of_resource(config, found) if found is not None and found.resource.remote is None else None
+        if found is None or found.resource.remote is not None or found.resource.team not in teams:
+            return None
+        return namespace_of_resource(config, found)
 
 
 def _gpus(one: Sized) -> str:

@@ -108,9 +108,41 @@ def test_an_artifact_that_nothing_writes_is_to_be_written_or_given() -> None:
     assert found.remedy == "list data in writes of an earlier stage, or under inputs of the pipeline"
 
 
-@pytest.mark.parametrize("resource", ["deeep", "chat"])
-def test_a_wrong_resource_is_not_reported_again_for_the_stage(resource: str) -> None:
-    assert told(stack(jobs=(LOAD, TRAIN._replace(resource=resource), ASSISTANT))) == []
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        # Which of two stages of one name another stage needs is unknown.
+        ((PREPARE, FIT, FIT._replace(needs=())), {"PIP001"}),
+        ((PREPARE, FIT, FIT._replace(needs=("train", "prepare"))), {"PIP001"}),
+        ((PREPARE, PREPARE._replace(needs=("train",)), FIT), {"PIP001"}),
+        ((PREPARE, FIT, FIT, SERVE._replace(needs=())), {"PIP001"}),
+        ((PREPARE, FIT, Stage("train", "fit"), SERVE._replace(reads=("data-set",))), {"PIP001"}),
+        ((PREPARE, FIT, FIT._replace(reads=("data",))), {"PIP001", "PIP006"}),
+        ((PREPARE, FIT, FIT._replace(needs=("prepair",))), {"PIP001", "PIP004"}),
+        # A stage with a wrong need would need the writer.
+        ((PREPARE, FIT._replace(needs=("prepair",))), {"PIP004"}),
+        ((PREPARE, FIT._replace(needs=("train",))), {"PIP004"}),
+        ((PREPARE, FIT._replace(needs=("prepair",), reads=()), SERVE._replace(reads=("data-set",))), {"PIP004"}),
+        ((PREPARE, FIT._replace(needs=("prepare", "x")), SERVE._replace(needs=())), {"PIP004", "PIP006"}),
+    ],
+)
+def test_consequences_of_wrong_names_are_not_reported(stages: tuple[Stage, ...], expected: set[str]) -> None:
+    found = [code for code, _, _ in told(stack(with_stages(*stages)))]
+    assert (set(found), len(found)) == (expected, len(expected))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"jobs": (LOAD, TRAIN._replace(resource="deeep"), ASSISTANT)},
+        {"jobs": (LOAD, TRAIN._replace(resource="chat"), ASSISTANT)},
+        {"jobs": (LOAD._replace(team="visoin"), TRAIN, ASSISTANT)},
+        {"resources": (DEEP._replace(team="visoin"), CHAT)},
+        {"resources": (DEEP, CHAT._replace(team="visoin"))},
+    ],
+)
+def test_a_wrong_resource_or_team_is_not_reported_again_for_the_stage(changes: dict[str, Any]) -> None:
+    assert told(stack(**changes)) == []
 
 
 def test_jobs_of_one_name_are_offered_once() -> None:
