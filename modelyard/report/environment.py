@@ -23,7 +23,7 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
     """One line per Python environment."""
     rows = []
     for one in config.environments:
-        row = (one.name, one.python, _locked(one), _short(one), ", ".join(_users(config, one)) or "-")
+        row = (one.name, one.python, _lock_state(one), _short(one), ", ".join(_users(config, one)) or "-")
         rows.append(row if built is None else (*row, _built_words(built.get(one.name, {}))))
     head = ("ENVIRONMENT", "PYTHON", "LOCK", "DIGEST", "USED BY")
     title = f"{stack}: {plural(len(rows), 'Python environment')}"
@@ -33,7 +33,7 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
 def show_text(config: Config, environment: Environment, style: Style = PLAIN) -> list[str]:
     """A Python environment, and every package of its lock."""
     files = _files(environment)
-    lists = _lists(environment)
+    lists, state = _lists(environment), _lock_state(environment)
     image = environment.image or config.runtime.image or "none"
     facts = (
         ("python", environment.python),
@@ -43,7 +43,7 @@ def show_text(config: Config, environment: Environment, style: Style = PLAIN) ->
         ("list", ", ".join(lists["requirements"])),
         ("index", f"pip.conf of Secret {environment.index_secret}" if environment.index_secret else "PyPI"),
         ("claim", environment.claim),
-        ("lock", f"{files.lock_file} ({_LOCK_WORDS[_locked(environment)]})" if files.lock_file else ""),
+        ("lock", f"{files.lock_file} ({_LOCK_WORDS.get(state, state)})" if files.lock_file else ""),
         ("digest", files.digest),
         ("used by", ", ".join(_users(config, environment)) or "nothing"),
     )
@@ -175,6 +175,16 @@ def _locked(one: Environment) -> str:
     if files.lock is None:
         return "no"
     return "yes" if files.lock.made_of == files.made_of and not files.faults else "of another list"
+
+
+def _lock_state(one: Environment) -> str:
+    """As ``_locked``, and for a lock that cannot be used why not."""
+    files = _files(one)
+    if files.lock is None and any(fault.file == files.lock_file for fault in files.faults):
+        return "damaged"
+    if files.lock is not None and files.lock.python != one.python:
+        return f"for Python {files.lock.python}"
+    return _locked(one)
 
 
 def _users(config: Config, one: Environment) -> list[str]:

@@ -204,6 +204,38 @@ def test_the_documents(environments: Any, wheels: Path, run: Any) -> None:
     ]
 
 
+PYTHON = "{}.{}".format(*sys.version_info[:2])
+
+
+@pytest.mark.parametrize(
+    ("list_edit", "lock_edit", "state", "json_state"),
+    [
+        (("frames>=2", "frames>=1"), ("", ""), "of another list", "of another list"),
+        ((f'python: "{PYTHON}"', 'python: "3.8"'), ("", ""), f"for Python {PYTHON}", "of another list"),
+        (("", ""), ("# list", "# lost"), "damaged", "no"),
+    ],
+)
+def test_a_lock_that_cannot_be_used_is_shown_with_the_reason(
+    environments: Any,
+    wheels: Path,
+    run: Any,
+    list_edit: tuple[str, str],
+    lock_edit: tuple[str, str],
+    state: str,
+    json_state: str,
+) -> None:
+    assert run("environment", "lock", "dev", "tabular").code == 0
+    environments.edit(list_edit)
+    (environments.root / "environments/tabular.lock").write_text(lock_of(environments).replace(*lock_edit))
+    listed, shown = run("environment", "list", "dev"), run("environment", "show", "dev", "tabular")
+    assert listed.errors == shown.errors == ["ENV005"]
+    assert f" {state} " in listed.words
+    (words,) = (line for line in shown.out.splitlines() if line.lstrip().startswith("lock "))
+    assert ("environments/tabular.lock (" in words, "missing" in words) == (True, False)
+    assert (state in words) == (state != json_state)
+    assert json.loads(run("environment", "show", "dev", "tabular", "--json").out)["locked"] == json_state
+
+
 def test_a_stack_without_environments(run: Any) -> None:
     assert "modelyard:environments" in run("environment", "list", "dev").out
 
