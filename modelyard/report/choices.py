@@ -7,7 +7,7 @@ from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, about, facts_text, safe
 from modelyard.runs.notebooks import Free, Offer, Part
 from modelyard.stack import Stack
-from modelyard.workloads.facts.environments import image_with
+from modelyard.workloads.facts.environments import environment_named, image_with
 
 
 def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: Style = PLAIN) -> list[str]:
@@ -22,11 +22,12 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
     known = free if free is not None and not free.unknown else None
     left = free.left if free is not None else {}
     image, environment = _image(stack), stack.config.notebooks.environment
-    runs = (
-        f"{safe(image)}{f' with {environment}' if environment else ''}"
-        if image
-        else "notebooks cannot be submitted: set notebooks.image or notebooks.environment"
-    )
+    if environment is not None and environment_named(stack.config, environment) is None:
+        runs = f"notebooks cannot be submitted: Python environment {environment} is not defined"
+    elif image:
+        runs = f"{safe(image)}{f' with {environment}' if environment else ''}"
+    else:
+        runs = "notebooks cannot be submitted: set notebooks.image or notebooks.environment"
     lines = [*about(stack.name, f" {runs}", style), ""]
     gpus = [f"{name} ({count} GPU{'s' * (count > 1)})" for name, count in offered.allocations]
     named = [one for one in offered.flavors if one.name]

@@ -91,6 +91,8 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 PARAMETERS: Final = "parameters"
 """Tag of the cell after which papermill puts the values of parameters (papermill documentation, parameterize)."""
 _SUFFIX: Final = ".ipynb"
+_RESTORE: Final = "restore it from a checkpoint or from git"
+"""Remedy for what Jupyter cannot open either."""
 _CELLS: Final = ("code", "markdown", "raw")
 
 
@@ -123,22 +125,22 @@ def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
 
 def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]:
     """The notebook in a file's content, or everything that is wrong with it."""
-    again = "open it in Jupyter and save it again"
     if not content.strip():
-        return (Problem(f"{shown} is empty", again),)
+        return (Problem(f"{shown} is empty", _RESTORE),)
     try:
         # By default json would also read UTF-16, which papermill does not.
         document = parse_json(content)
     except json.JSONDecodeError as error:
-        words = f"{shown}:{error.lineno}: not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        return (Problem(words, again),)
+        # Some messages expect the position after them.
+        why = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" at").removesuffix(" starting")
+        return (Problem(f"{shown}:{error.lineno}:{error.colno}: not valid JSON: {why}", _RESTORE),)
     except UnicodeDecodeError:
-        return (Problem(f"{shown} is not a notebook, because it is not UTF-8 text", again),)
+        return (Problem(f"{shown} is not a notebook, because it is not UTF-8 text", _RESTORE),)
     except ValueError as error:
         # The error may be about nesting or numbers: Python reads no integer of more than some thousand digits.
-        return (Problem(f"{shown} is not a notebook: {error}", again),)
+        return (Problem(f"{shown} is not a notebook: {error}", _RESTORE),)
     if not isinstance(document, dict) or "nbformat" not in document:
-        return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", again),)
+        return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", _RESTORE),)
     form = document["nbformat"]
     if form != 4 or isinstance(form, bool):
         found = json.dumps(form)
@@ -146,9 +148,9 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
         return (Problem(words, f"convert it: jupyter nbconvert --to notebook --nbformat 4 {shown}"),)
     cells = document.get("cells")
     if not isinstance(cells, list):
-        return (Problem(f"{shown} is not a notebook: cells is not a list", again),)
+        return (Problem(f"{shown} is not a notebook: cells is not a list", _RESTORE),)
     broken = [
-        Problem(f"{shown} is not a notebook: cell {number} {what}", again)
+        Problem(f"{shown} is not a notebook: cell {number} {what}", _RESTORE)
         for number, cell in enumerate(cells, 1)
         if (what := _broken(cell))
     ]
@@ -174,7 +176,7 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
     if not code:
         problems.append(Problem(f"{shown} has no code cell", "write some code and save it"))
     if not isinstance(metadata, dict):
-        problems.append(Problem(f"{shown} is not a notebook: metadata is not an object", "save it again in Jupyter"))
+        problems.append(Problem(f"{shown} is not a notebook: metadata is not an object", _RESTORE))
         return tuple(problems)
     kernel, language = _kernel(metadata)
     if not kernel:

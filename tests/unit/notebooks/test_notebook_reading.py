@@ -42,6 +42,8 @@ def test_a_kernel_without_a_language_may_be_python(tmp_path: Path) -> None:
 CONTENTS: list[Any] = [
     b"",
     b'{\n"cells": [\n',
+    b'{\n"cells": ["x',
+    b'{"cells": "x\n"}',
     b"\xff\xfe\x00",
     b"[" * 100_000,
     [],
