@@ -68,6 +68,75 @@ def test_show_without_a_name_shows_all_pipelines(pipelines: Any, run: Any) -> No
     assert (result.code, "weekly, nightly" in result.words) == (2, True)
 
 
+def test_show_reports_all_broken_pipelines_and_shows_the_others(pipelines: Any, run: Any) -> None:
+    broken = (
+        "    - {name: weekly, stages: [{name: prepare, job: nope}]}\n"
+        "    - {name: yearly, stages: [{name: prepare, job: clicks, needs: [x]}]}\n"
+    )
+    pipelines.edit(("  modelyard:pipelines:\n", f"  modelyard:pipelines:\n{broken}"))
+    result = run("pipeline", "show", "dev")
+    assert (result.code, result.errors) == (1, ["PIP002", "PIP004"])
+    assert result.out == run("pipeline", "show", "dev", "nightly").out
+    document = json.loads(run("pipeline", "show", "dev", "yearly", "--json").out)
+    assert [one["code"] for one in document["findings"]] == ["PIP004"]
+    twin = broken.replace("yearly", "weekly").replace("job: nope", "job: clicks")
+    pipelines.edit((broken, twin))
+    result = run("pipeline", "show", "dev")
+    assert (result.code, result.errors, result.out.count("weekly of dev: ")) == (1, ["PIP001", "PIP004"], 1)
+
+
+IN_A_TEAM = (
+    (
+        "  modelyard:resources:\n",
+        "  modelyard:flavors: [{name: a10, gpu: A10}]\n  modelyard:teams:\n"
+        "    - {name: vision, quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}]}\n"
+        "  modelyard:resources:\n",
+    ),
+    ("gpus: 1}\n    - {name: chat,", "gpus: 1, team: vision}\n    - {name: chat, team: vision,"),
+    ("type: dataset,", "type: dataset, team: vision,"),
+)
+
+
+@pytest.mark.parametrize(
+    ("edits", "code"),
+    [
+        (IN_A_TEAM, "RES213"),
+        (
+            (
+                *IN_A_TEAM,
+                ("  modelyard:flavors", "  modelyard:patches: [{name: job-ray, version: v1}]\n  modelyard:flavors"),
+                ("train.py]}", "train.py], engine: ray, leastWorkers: 1}"),
+            ),
+            "RES211",
+        ),
+        (
+            (
+                (
+                    "  modelyard:resources:\n",
+                    '  modelyard:environments: [{name: tabular, python: "3.11", pip: [pandas]}]\n'
+                    "  modelyard:resources:\n",
+                ),
+                ("train.py]}", "train.py], environment: tabular}"),
+            ),
+            "ENV004",
+        ),
+    ],
+)
+def test_show_reports_what_a_submission_reports(
+    pipelines: Any, run: Any, edits: tuple[tuple[str, str], ...], code: str
+) -> None:
+    before = [run("pipeline", "show", "dev", "nightly", option).out for option in ("--json", "--mermaid")]
+    for edit in edits:
+        pipelines.edit(edit)
+    shown, submitted = run("pipeline", "show", "dev"), run("pipeline", "submit", "dev", "nightly")
+    assert (shown.code, shown.errors) == (submitted.code, submitted.errors) == (1, [code])
+    assert "nightly of dev: " in shown.out
+    results = [run("pipeline", "show", "dev", "nightly", option) for option in ("--json", "--mermaid")]
+    assert [(one.code, one.errors) for one in results] == [(1, [code])] * 2
+    assert json.loads(results[0].out).keys() == json.loads(before[0]).keys()
+    assert results[1].out == before[1]
+
+
 WRONG = (
     *(f"{verb} dev nightli" for verb in ("show", "submit", "render")),
     "render dev weekly",

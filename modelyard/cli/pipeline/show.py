@@ -7,9 +7,10 @@ from datetime import date
 from modelyard.cli.common import chosen_stack, project_root, stack_and_name
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.options import json_option, stack_argument
-from modelyard.cli.printing import say, say_json, say_wrapped
+from modelyard.cli.printing import say, say_findings, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline
+from modelyard.findings import Finding, loud, ordered
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -26,9 +27,13 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Shows the pipelines, or their findings."""
+    """Shows the pipelines, and the findings that ``pipeline submit`` reports without a cluster."""
+    from modelyard.plan.admission import admitted
+    from modelyard.plan.project import library_of
     from modelyard.report.pipeline import pipeline_document, pipeline_mermaid, pipeline_text
-    from modelyard.runs.pipelines import findings_of, summary
+    from modelyard.runs.pipelines import findings_of, pipeline_run_name, pipeline_submission, summary
+    from modelyard.stack import waive
+    from modelyard.stack.words import listed
     from modelyard.workloads.sizing import sized
 
     if args.json and args.mermaid:
@@ -43,17 +48,35 @@ def run(args: Namespace) -> Exit:
         say_wrapped([f"{stack.name} has no pipelines; add them under modelyard:pipelines"])
     if len(names) > 1 and (args.json or args.mermaid):
         raise Stop(Exit.USAGE, f"{stack.name} has several pipelines", f"name one of them: {', '.join(names)}")
-    everything = sized(stack.config)
-    for index, name in enumerate(names):
-        pipeline = chosen_pipeline(stack, name)
-        found = findings_of(stack, pipeline, everything, date.today())
-        if errors := [one for one in found if one.blocks]:
-            raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
-        shown = summary(pipeline, everything)
-        if args.json:
-            say_json(pipeline_document(stack.name, stack.file, shown))
-        elif args.mermaid:
-            say(pipeline_mermaid(shown))
+    pipelines = stack.config.pipelines if pipeline_name is None else (chosen_pipeline(stack, pipeline_name),)
+    everything, library, today = sized(stack.config), library_of(root), date.today()
+    errors, warnings, broken, shown = list[Finding](), list[Finding](), list[str](), 0
+    for pipeline in pipelines:
+        found = findings_of(stack, pipeline, everything, today)
+        if not any(one.blocks for one in found):
+            size = summary(pipeline, everything)
+            if args.json:
+                say_json(pipeline_document(stack.name, stack.file, size))
+            elif args.mermaid:
+                say(pipeline_mermaid(size))
+            else:
+                say([*([""] if shown else []), *pipeline_text(stack.name, size, style_for(args, sys.stdout))])
+            shown += 1
+            run_name = pipeline_run_name(pipeline, shown=True)
+            made = pipeline_submission(stack, library, pipeline, run_name, None, today)
+            made = admitted(stack, made, pipeline.jobs, today)
+            found = made.findings
+        if blocking := [one for one in found if one.blocks]:
+            errors += blocking
+            broken.append(pipeline.name)
         else:
-            say([*([""] if index else []), *pipeline_text(stack.name, shown, style_for(args, sys.stdout))])
+            warnings += found
+    say_findings(loud(waive(ordered(dict.fromkeys(warnings)), stack, today)[0]), args)
+    if broken and args.json and shown:
+        # Standard output holds the pipeline's document.
+        say_findings(errors, args)
+        return Exit.FINDINGS
+    if broken:
+        which = f"pipeline{'s' * (len(broken) > 1)} {listed(dict.fromkeys(broken), 'and')}"
+        raise Stop(Exit.FINDINGS, f"{which} cannot run", "", dict.fromkeys(errors))
     return Exit.FINE
