@@ -72,7 +72,7 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     missing = [name for name in names if name not in known]
     if missing:
         name = missing[0]
-        saved = Path(name).is_file() and not _stack_of(name, known)
+        saved = Path(name).suffix == ".json" and Path(name).is_file()
         remedy = "to apply a saved plan: modelyard apply --plan FILE" if saved else near_stack(name, known)
         wrong = [one.shown for one in misnamed(root) if one.path.stem.casefold() == f"pulumi.{name}".casefold()]
         if wrong and FILE_NAME.fullmatch(f"Pulumi.{name}.yaml"):
@@ -219,6 +219,8 @@ def chosen_stack(root: Path, named: str | None, noun: str = "", word: str = "") 
     known = [found.name for found in discover(root)]
     if named is None and word in known and default_stack(known) is None:
         raise Stop(Exit.USAGE, f"{word} is a stack, and no {noun} was given", f"write the {noun} after {word}")
+    if named is not None and named not in known and word in known:
+        raise Stop(Exit.USAGE, f"unknown stack {named!r}", f"write the stack first: {word} {named}")
     name = _named(sorted(known), named)
     stack, findings = load_stack(root, stack_file(root, name))
     if stack is None:

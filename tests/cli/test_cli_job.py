@@ -44,6 +44,8 @@ REFUSED = {
         "train",
         "dev train -p a=1",
         "dev train --wait --team x",
+        "dev train --flavor a10",
+        "train dev",
     ),
     3: ("dev train",),
 }

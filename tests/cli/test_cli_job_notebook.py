@@ -67,7 +67,8 @@ WRONG = (
 
 
 def test_wrong_arguments(notebook: Path, refused: Any, golden: Callable[..., None]) -> None:
-    golden(*(submit(refused, *words) for words in WRONG), refused("job", "choices", code=2))
+    swapped = refused("job", "submit", "work/train.ipynb", "dev", code=2)
+    golden(*(submit(refused, *words) for words in WRONG), refused("job", "choices", code=2), swapped)
 
 
 def test_wrong_notebooks(notebook: Path, refused: Any, golden: Callable[..., None]) -> None:
@@ -191,6 +192,9 @@ def test_choices_with_the_image_of_a_python_environment(project: Any, run: Any) 
     (project.root / "environments").mkdir(exist_ok=True)
     (project.root / "environments" / "tabular.txt").write_text("pandas\n")
     assert run("job", "choices", "dev").words.startswith("dev images.example.com/python:1 with tabular ")
+    project.edit(("notebooks: {environment: tabular}", "notebooks: {environment: tabluar}"))
+    words = run("job", "choices", "dev").out.splitlines()[0]
+    assert ("tabluar" in words, "notebooks." in words) == (True, False)
 
 
 def test_choices_of_partitioned_nodes(notebook: Path, project: Any, run: Any, golden: Callable[..., None]) -> None:

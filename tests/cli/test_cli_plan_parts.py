@@ -65,7 +65,7 @@ def test_saving_and_showing_a_plan(project: Any, applied: Any, run: Any, golden:
     (missing,) = [line for line in result.out.splitlines() if line not in shown]
     assert "--notes" in missing
     applied("dev")
-    golden(*result.out.splitlines()[-2:], "", run("plan", "dev", "--out", file))
+    golden(*result.out.splitlines()[-2:], "", run("plan", "dev", "--out", file), run("plan", file))
 
 
 def test_showing_a_plan_of_an_earlier_version(project: Any, run: Any, golden: Golden) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from modelyard.stack import Stack
 
 OPTIONS: Final = {
-    "flavor": "set flavor of its resource",
+    "flavor": "set gpu of its resource, or team of the job",
     "device": "set gpu of its resource",
     "allocation": "set gpus or partition of its resource",
     "partition": "set partition of its resource",
