@@ -184,7 +184,8 @@ class _Judge:
                 yield self._stage("PIP004", number, "needs", summary, remedy, place)
 
     def _circles(self) -> Iterator[Finding]:
-        for found in circles([stage for stage in self.stages if stage.name not in self.ambiguous]):
+        clear = [stage for stage in self.stages if stage.name not in self.ambiguous]
+        for found in circles(clear):
             number = next(index for index, stage in enumerate(self.stages) if stage.name == found[0])
             yield self._error(
                 "PIP005",
