@@ -125,13 +125,14 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
     """
     best: dict[Path, tuple[int, Mistake]] = {}
     shown: Mapping[Path, str] | None = None
-    for error in _validator(schema).iter_errors(document):
+    validator = _validator(schema)
+    for error in validator.iter_errors(document):
         # A key is named without its value, so a file with very many unknown keys needs no search for secrets.
         of_key = error.validator == "additionalProperties" or "propertyNames" in error.absolute_schema_path
         if shown is None and not of_key:
             shown = {**texts, **dict.fromkeys((path[below:] for path in hidden_paths(document)), HIDDEN)}
         rank = _MOST_USEFUL.index(error.validator) if error.validator in _MOST_USEFUL else 0
-        for mistake in _mistakes(error, shown or texts, below):
+        for mistake in _mistakes(error, shown or texts, below, validator.schema):
             # A missing key is reported at its parent, besides other mistakes there.
             # A key's name and its value can both be wrong.
             beside = mistake.code == codes.MISSING_KEY or (mistake.code == codes.FORM and mistake.at_key)
@@ -160,7 +161,7 @@ def _pattern(_: Validator, pattern: str, instance: Any, __: Mapping[str, Any]) -
         yield ValidationError("does not match")
 
 
-def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> Iterator[Mistake]:
+def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int, whole: Any) -> Iterator[Mistake]:
     path: Path = tuple(error.absolute_path)[below:]
     schema = error.schema if isinstance(error.schema, dict) else {}
     # Typed as possibly unset, which is true only until a validator fills them in.
@@ -184,6 +185,8 @@ def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> 
         yield from (_missing(path, key, schema) for key in sorted(needed) if key not in value)
     elif error.validator == "enum":
         yield _choice(path, value, wanted, texts)
+    elif error.validator in _SIZES:
+        yield _many(path, value, schema, required=_required(error, whole))
     else:
         yield _of_format(path, value, schema, error, texts)
 
@@ -266,8 +269,6 @@ def _of_format(
         return _duration(path, value, texts)
     if form in _NUMBERS:
         return _number(path, value, schema, texts)
-    if error.validator in _SIZES:
-        return _many(path, value, schema)
     full, written = name(path), given(value, path, texts)
     if error.validator == "type":
         plain_type = schema["type"] == "string" and isinstance(value, bool | int | float)
@@ -308,14 +309,29 @@ def _of_format(
     return Mistake(path, codes.FORM, f"{full} is {written}, not {wanted}", remedy)
 
 
-def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
+def _required(error: ValidationError, whole: Any) -> bool:
+    """Whether the place of an error is a required key of its mapping."""
+    part: Any = whole
+    names: Any = ()
+    required = False
+    for step in list(error.absolute_schema_path)[:-1]:
+        # A path of jsonschema leaves references out.
+        while isinstance(part, dict) and step not in part:
+            part = whole["$defs"][part["$ref"].rpartition("/")[2]]
+        required = step in names
+        names = part.get("required", ()) if step == "properties" else ()
+        part = part[step]
+    return required
+
+
+def _many(path: Path, value: Sized, schema: Mapping[str, Any], *, required: bool) -> Mistake:
     """Returns the mistake for a list or mapping with too few or too many items."""
     full, there = name(path), len(value)
     least = schema.get("minItems", schema.get("minProperties", 0))
     most = schema.get("maxItems", schema.get("maxProperties", 0))
     if there < least:
         summary = f"{full} is an empty {'list' if isinstance(value, list) else 'mapping'}"
-        return Mistake(path, codes.RANGE, summary, "add a value, or remove the key")
+        return Mistake(path, codes.RANGE, summary, "add a value" if required else "add a value, or remove the key")
     summary = f"{full} has {there} entries; it can have {most}"
     return Mistake(path, codes.RANGE, summary, f"keep {most} of them" + (", or fewer" if most > 1 else ""))
 

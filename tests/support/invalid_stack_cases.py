@@ -212,6 +212,20 @@ CASES: list[Case] = [
         'add `type: "training"` to jobs[0]',
     ),
     ("modelyard:patches: [{version: v1}]", codes.MISSING_KEY, 23, "patches[0].name is missing", "to patches[0]"),
+    (
+        "modelyard:pipelines: [{name: p, stages: []}]",
+        codes.RANGE,
+        43,
+        "pipelines[0].stages is an empty list",
+        "add a value",
+    ),
+    (
+        "modelyard:teams: [{name: t, quotas: []}]",
+        codes.RANGE,
+        39,
+        "teams[0].quotas is an empty list",
+        "add a value",
+    ),
     # Kinds
     ("modelyard:autoscaling: true", codes.KIND, 26, "autoscaling is true; it must be a mapping", "write a mapping"),
     ("modelyard:autoscaling:", codes.KIND, 25, "autoscaling is empty; it must be a mapping", "remove the key"),
