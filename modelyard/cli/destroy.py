@@ -83,7 +83,7 @@ def _look(root: Path, stack: "Stack") -> _Destroy:
     """Reads the state and the clusters; ends the run if it would destroy less than was applied: wrong cluster, or a
     state with gaps.
     """
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import CONTEXT_KEY, ClusterError, connect
     from modelyard.cluster.live import server_version
     from modelyard.cluster.present import present
     from modelyard.cluster.remote_credentials import write_remote_credentials
@@ -96,10 +96,13 @@ def _look(root: Path, stack: "Stack") -> _Destroy:
     from modelyard.plan.project import library_of
     from modelyard.plan.remotes import dropped_remotes
     from modelyard.plan.undo.ledger import ours
+    from modelyard.stack.config import dotted
     from modelyard.workloads.facts.remote import remote_clusters
 
     name = stack.name
-    contexts = {one.name: one.context for one in remote_clusters(stack.config)}
+    remotes = remote_clusters(stack.config)
+    contexts = {one.name: one.context for one in remotes}
+    keys = {one.name: f"{dotted((*one.path, 'context'))} in the stack file" for one in remotes}
     left: list[str] = []
     states: dict[str, ClusterState] = {}
     with ended_by(Exit.UNREACHABLE, EngineError, ClusterError):
@@ -114,7 +117,7 @@ def _look(root: Path, stack: "Stack") -> _Destroy:
                 f"to forget a cluster that no longer exists: {FORGET_REMOTE if remote else FORGET.format(stack=name)}"
             )
             try:
-                client = connect(context)
+                client = connect(context, keys.get(remote, CONTEXT_KEY))
                 live, there = present(client, {*one.forgotten, *one.objects})
                 version = server_version(client)
             except ClusterError as error:

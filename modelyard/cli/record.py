@@ -108,11 +108,11 @@ def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
 
 def _clusters(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[str, Client, tuple[ObjectKey, ...]]]":
     """The clusters of a stack, with the platform's under an empty name, and the objects to record of each."""
-    from modelyard.cluster.connection import connect
+    from modelyard.cluster.connection import CONTEXT_KEY, connect
     from modelyard.plan.project import library_of, wanted_objects
     from modelyard.workloads.facts.remote import remote_clusters
 
-    yield "", connect(context or stack.context), wanted_objects(root, stack)
+    yield "", connect(context or stack.context, "--context" if context else CONTEXT_KEY), wanted_objects(root, stack)
     for remote in remote_clusters(stack.config):
         from modelyard.cluster.remote_credentials import write_remote_credentials
         from modelyard.plan.remote_live import objects_to_read, remote_client

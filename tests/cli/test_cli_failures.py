@@ -223,6 +223,12 @@ def test_kubeconfigs_that_cannot_be_used(
     golden(missing_context, *unusable, refused("plan", "dev", "--live", code=3))
 
 
+def test_a_context_of_an_option_that_is_missing_is_corrected_there(refused: Any, no_cluster: Path) -> None:
+    given = refused("record", "dev", "--context", "nope", code=3).words
+    assert ("set --context" in given, "kubernetes:context" in given) == (True, False)
+    assert "kubernetes:context" in refused("record", "prod", code=3).words
+
+
 def test_kubeconfig_may_list_several_files(refused: Any, no_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", f"/nonexistent:{no_cluster}")
     assert "refused" in refused("plan", "dev", "--live", code=3).words

@@ -19,6 +19,7 @@ import yaml
 from modelyard.cli.destroy import report_runs
 from modelyard.cli.job import listed_again as again
 from modelyard.cluster.connection import ClusterError
+from modelyard.engine.applied import AppliedStack
 from modelyard.stack import load
 from tests.support.api_server import ApiServer, api_server
 from tests.support.cli_project import Result
@@ -783,7 +784,9 @@ def test_logs_of_a_run_are_read_in_its_worker_cluster(dispatched: Any, run: Any,
     assert [one.code for one in missing] == [1, 1, 1]
     golden(*missing)
     dispatched.edit(("context: farm-dev", "context: nobody"))
-    assert run("job", "logs", "dev", THERE).code == 3
+    lost = run("job", "logs", "dev", THERE)
+    assert lost.code == 3
+    assert "workerClusters[0].context" in lost.words
 
 
 def test_a_search_in_several_clusters_has_the_logs_of_those_with_a_context(
@@ -829,6 +832,23 @@ def test_stages_in_two_clusters_are_both_read(
     golden(run("job", "why", "dev", name))
     lines = run("job", "logs", "dev", name).out.splitlines()
     assert sorted(lines) == ["[clean] clean", "[fit] fit", "[stages] starter"]
+
+
+def test_a_destroy_names_the_setting_of_a_context_that_is_missing(
+    cluster: ApiServer, farm: ApiServer, project: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FAR.format(controller="10.8.0.5").replace("farm-dev", "nobody")
+    project.edit(("config:\n", f"config:{text}"))
+    applied = AppliedStack(None, (), remotes={"far": AppliedStack(None, ())})
+    monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda *_: applied)
+    monkeypatch.setattr("modelyard.cluster.present.present", lambda *_: ("home", {}))
+    monkeypatch.setattr("modelyard.cluster.live.server_version", lambda *_: "1.30")
+    stopped = run("destroy", "dev", "--yes")
+    assert stopped.code == 3
+    assert "resources[0].remote.cluster.context" in stopped.words
+    project.edit(("kubernetes:context: dev", "kubernetes:context: none"))
+    assert "kubernetes:context" in run("destroy", "dev", "--yes").words
 
 
 def test_destroy_lists_the_runs_that_keep_queues_in_each_cluster(

@@ -309,10 +309,11 @@ def _pods_on_other_clusters(found: "StackRuns", run: "Run") -> _Sought:
     from modelyard.hiding import Confidential
 
     contexts = worker_contexts(found.config)
+    places = {one.name: f"workerClusters[{at}].context" for at, one in enumerate(found.config.worker_clusters)}
     clients = []
     for name in run.clusters:
         if name in contexts:
-            client = connect(contexts[name])
+            client = connect(contexts[name], f"{places[name]} in the stack file")
             pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
             clients.append((client, Confidential(pods)))
     hidden = None
