@@ -160,7 +160,19 @@ def _print(
     named = (("--take", args.take), ("--keep", args.keep))
     chosen = [f"{option} {shlex.quote(one)}" for option, settings in named for one in settings]
     style = style_for(args, sys.stdout)
-    say(promotion_text(found, source.name, target.name, diff, written=bool(args.write), options=chosen, style=style))
+    shown = [part for line in diff for part in _whole(line, style.columns)]
+    say(promotion_text(found, source.name, target.name, shown, written=bool(args.write), options=chosen, style=style))
+
+
+def _whole(line: str, width: int) -> list[str]:
+    """A line of the edit; a long unchanged line continues below, as changed lines do, so that no word is left out."""
+    from modelyard.report.style import safe
+    from modelyard.report.unified import folded
+
+    if not line.startswith(" "):
+        return [line]
+    # Only changed lines are folded without loss.
+    return [f" {part[1:]}" for part in folded(f"+{safe(line)[1:]}", width)]
 
 
 def _difference(one: "Difference") -> dict[str, Any]:

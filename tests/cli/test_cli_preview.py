@@ -241,6 +241,9 @@ def test_a_promotion_is_shown_and_written_on_request(project: Any, run: Any, gol
     before = file.read_text()
     shown = run("promote", "dev", "prod")
     assert file.read_text() == before
+    comment = before.partition("\n  modelyard:patches:")[0].splitlines()[-1]
+    assert len(comment) > 100
+    assert comment in shown.out.replace("\n …", "")
     written = run("promote", "dev", "prod", "--write")
     assert file.read_text() == promoted(before)
     assert parsed(run, "promote", "dev", "prod")["taken"] == []
