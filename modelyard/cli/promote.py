@@ -4,6 +4,7 @@ It also copies whether images embed PTX, and parameters of patches that both sta
 The context, waivers, policy settings, and lists such as jobs and teams are never copied.
 """
 
+import re
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
@@ -165,14 +166,18 @@ def _print(
 
 
 def _whole(line: str, width: int) -> list[str]:
-    """A line of the edit; a long unchanged line continues below, as changed lines do, so that no word is left out."""
+    """A line of the edit; a long unchanged line continues below, so that no word of the file is left out."""
     from modelyard.report.style import safe
-    from modelyard.report.unified import folded
 
     if not line.startswith(" "):
         return [line]
-    # Only changed lines are folded without loss.
-    return [f" {part[1:]}" for part in folded(f"+{safe(line)[1:]}", width)]
+    lead, lines, rest = " …", [], safe(line)
+    while len(rest) > width:
+        found = re.match(rf".{{,{width - 1}}}\S(?= )", rest)
+        end = found.end() if found and found.end() > len(lead) + 1 else width
+        lines.append(rest[:end])
+        rest = lead + rest[end:]
+    return [*lines, rest]
 
 
 def _difference(one: "Difference") -> dict[str, Any]:
