@@ -20,7 +20,7 @@ from modelyard.names import PATCHES_FOLDER
 from modelyard.patterns import regex
 from modelyard.schemas import surely_valid
 from modelyard.stack.config import nearest_place
-from modelyard.stack.words import did_you_mean, listed, plain
+from modelyard.stack.words import cut, did_you_mean, listed, plain
 from modelyard.stack.yaml.document import parse, parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 from modelyard.untrusted import BadSchema, Checker, cost_of
@@ -286,16 +286,21 @@ def _compare_with_built_in(
             given = _built_in(f"{name}/{version}", [])
             if given is None or given.sha256 == patch.sha256:
                 continue
-            newest = max(_number(one.name) for at in (place, folder / name) for one in at.glob("v*"))
             findings.append(
                 _error(
                     "PAT003",
                     f"{patch.file}/{TEMPLATE}",
                     f"built-in patch {patch.id} has other content than {patch.file}",
-                    f"rename {patch.file} to patches/{name}/v{newest + 1}: a built-in version never changes",
+                    f"rename {patch.file} to {_next_version(folder, name)}: a built-in version never changes",
                     1,
                 )
             )
+
+
+def _next_version(folder: Path, name: str) -> str:
+    """The folder of a patch's next version: neither the project nor modelyard has it."""
+    newest = max(_number(one.name) for at in (built_in_folder() / name, folder / name) for one in at.glob("v*"))
+    return f"{PATCHES_FOLDER}/{name}/v{newest + 1}"
 
 
 def _newest_first(versions: Mapping[str, PatchVersion]) -> dict[str, PatchVersion]:
@@ -528,13 +533,13 @@ def _compare_with_lock(
     for name, patch in seen.items():
         if locked.get(name, patch.sha256) == patch.sha256:
             continue
-        detail = (
-            f"{LOCK}:{lines[name]} has SHA-256 {locked[name][:12]}…, but the patch's files "
-            f"{listed(patch.names, 'and')} have {patch.sha256[:12]}…"
-        )
+        wanted, there = _told_apart(locked[name], patch.sha256)
+        files = listed(patch.names, "and")
+        detail = f"{LOCK}:{lines[name]} has SHA-256 {wanted}, but the patch's files {files} have {there}"
         if patch.built_in:
             summary = f"released patch {patch.id} differs from the built-in one of modelyard {modelyard.__version__}"
-            remedy = f"restore patches/{name}, or install the version of modelyard that the lock was written with"
+            restore = f"restore the line (git log -- {LOCK})"
+            remedy = f"{restore}, or install the version of modelyard that the lock was written with"
             findings.append(_error("PAT003", LOCK, summary, remedy, lines[name], 0, detail))
             continue
         # The digest covers all files. The lock names those of the project's own versions, the package has the others.
@@ -550,20 +555,37 @@ def _compare_with_lock(
         if changed:
             verb = "differs" if len(changed) == 1 else "differ"
             detail = f"{listed(changed, 'and')} {verb} from the released version; {detail}"
-        newest = max(_number(version) for version in patches[patch.name])
+        restore, following = f"git checkout COMMIT -- {patch.file}", _next_version(folder, patch.name)
+        summary = f"released patch {patch.id} was changed"
+        remedy = (
+            f"restore it from the commit that released it (git log -- {LOCK}): {restore}; "
+            f"put the change into a new version, {following}"
+        )
+        if given is not None and given.sha256 == locked[name]:
+            # Only a project with copies of the built-in versions has ever had the released files.
+            summary = f"{patch.file} hides the built-in version {patch.id} and has other files"
+            remedy = (
+                f"remove {patch.file} to use the built-in version, or move it to {following}; "
+                f"if git has the released files (git log -- {LOCK}), restore them: {restore}"
+            )
         findings.append(
             _error(
                 "PAT003",
                 # Reviewers look at the patch, not at the lock.
                 f"{patch.file}/{changed[0]}" if changed else patch.file,
-                f"released patch {patch.id} was changed",
-                f"restore it from the commit that released it (git log -- {LOCK}): "
-                f"git checkout COMMIT -- {patch.file}; "
-                f"put the change into a new version, patches/{patch.name}/v{newest + 1}",
+                summary,
+                remedy,
                 1 if changed else 0,
                 detail=detail,
             )
         )
+
+
+def _told_apart(one: str, other: str) -> tuple[str, str]:
+    """The start of two different digests: as many characters as it takes to see that they differ, but at least 12."""
+    same = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
+    length = max(12, same + 1)
+    return cut(one, length + 1), cut(other, length + 1)
 
 
 def _error(

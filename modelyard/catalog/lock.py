@@ -12,10 +12,12 @@ from types import MappingProxyType
 
 from modelyard.files import ReadError, read_file
 from modelyard.names import PATCHES_FOLDER
+from modelyard.patterns import regex
 
 LOCK_FILE = "patches.lock"
 LOCK = f"{PATCHES_FOLDER}/{LOCK_FILE}"
 """Where a project has it, for messages."""
+_SHA256 = regex(r"[0-9a-fA-F]{64}")
 _MAX_BYTES = 4 * 1024 * 1024
 _HEADER = (
     "# SHA-256 of every released patch version. A released version never changes: a change is a new version folder.\n"
@@ -44,7 +46,7 @@ def read_lock(folder: Path) -> tuple[dict[str, str], tuple[int, ...]]:
         if not line.strip() or line.startswith("#"):
             continue
         parts = line.split()
-        if len(parts) != 2 or "/" not in parts[0] or len(parts[1]) != 64 or parts[0] in locked:
+        if len(parts) != 2 or "/" not in parts[0] or not _SHA256.fullmatch(parts[1]) or parts[0] in locked:
             bad.append(number)
         else:
             locked[parts[0]] = parts[1]

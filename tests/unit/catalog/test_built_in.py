@@ -1,5 +1,6 @@
 """Built-in patches: the lock of a project says which of them it uses."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -147,6 +148,44 @@ def test_a_locked_built_in_version_with_other_content_is_an_error(project: Path,
     finding = found(project)
     assert finding.file == "patches/patches.lock"
     assert "ray-worker@v1" in finding.summary
+    assert "git log -- patches/patches.lock" in finding.remedy
+    assert f"patches/{RAY}" not in finding.remedy
+
+
+@pytest.mark.parametrize("same", [0, 12, 40, 63])
+def test_the_digests_in_a_finding_differ(project: Path, package: Path, same: int) -> None:
+    digest = read_lock(project / "patches")[0][RAY]
+    other = digest[:same] + "".join("0" if one != "0" else "1" for one in digest[same:])
+    relock(project, lambda locked: locked.update({RAY: other}))
+    wanted, there = re.findall(r"(?<= )[0-9a-f]{12,64}\b", found(project).detail.replace("…", ""))
+    assert other.startswith(wanted)
+    assert digest.startswith(there)
+    assert wanted != there
+
+
+def test_a_digest_that_is_not_hexadecimal_is_a_malformed_line(project: Path, package: Path) -> None:
+    digest = read_lock(project / "patches")[0][RAY]
+    relock(project, lambda locked: locked.update({RAY: f"g{digest[1:]}"}))
+    lines = (project / "patches" / "patches.lock").read_text().splitlines()
+    (line,) = [number for number, text in enumerate(lines, 1) if text.startswith(f"{RAY} ")]
+    assert found(project).location == f"patches/patches.lock:{line}"
+    assert read_lock(project / "patches")[1] == (line,)
+
+
+def test_a_folder_that_hides_a_locked_built_in_version_names_it_and_the_next_free_version(
+    project: Path, package: Path
+) -> None:
+    own = project / "patches" / RAY
+    shutil.copytree(package / RAY, own)
+    (own / "meta.yaml").write_text("description: mine\n")
+    finding = found(project)
+    assert finding.location == f"patches/{RAY}/meta.yaml:1"
+    assert finding.remedy.startswith(f"remove patches/{RAY} ")
+    own.rename(own.with_name("v5"))
+    assert "patches/ray-worker/v5;" in finding.remedy
+    assert load_library(project).findings == ()
+    shutil.rmtree(own.with_name("v5"))
+    assert load_library(project).findings == ()
 
 
 def test_a_broken_copy_is_not_replaced_by_the_built_in_version(project: Path, package: Path) -> None:
