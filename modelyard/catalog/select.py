@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.catalog.library import SCHEMA, TEMPLATE, Library, PatchVersion, bad_schema, use_built_in
+from modelyard.catalog.built_in import built_in_names
+from modelyard.catalog.library import META, SCHEMA, TEMPLATE, Library, PatchVersion, bad_schema, use_built_in
 from modelyard.catalog.lock import LOCK
 from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
@@ -15,6 +16,7 @@ from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.mistakes import given, kinds_of
 from modelyard.stack.secret import Secret
 from modelyard.stack.words import did_you_mean, listed, nearest, plain
+from modelyard.stack.yaml.document import parse
 from modelyard.timelimit import TimeUp
 from modelyard.untrusted import BadSchema, TooMuch
 from modelyard.workloads import Facts, fact_at, source_of
@@ -52,11 +54,16 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
         patch = _version(library, choice, index, stack, known, findings)
         if patch is None or patch.meta.use == "submitted":
             continue
+        unknown = len(findings)
         if index >= 0 or _takes_part(patch, known, findings):
             bound = _bind(patch, choice, index, stack, known, findings)
             if bound is not None:
                 selected.append(bound)
                 findings += _draft(library, patch)
+                findings += first(_unknown_patches(library, patch))
+        elif len(findings) > unknown:
+            # Facts of parameters can be wrong too: report them in the same run.
+            _filled(patch, known, findings)
     return _in_order(selected, findings), tuple(findings)
 
 
@@ -231,16 +238,34 @@ def _takes_part(patch: PatchVersion, known: Facts, findings: list[Finding]) -> b
 
 
 def _holds(patch: PatchVersion, key: str, wanted: Mapping[str, Any], known: Facts, findings: list[Finding]) -> bool:
-    """Returns whether the facts under a key of ``meta.yaml`` have the values that it names."""
+    """Returns whether the facts under a key of ``meta.yaml`` have the values that it names.
+
+    The first unknown fact makes the others count too: all unknown facts are reported at once.
+    """
+    holds = True
     for path, values in wanted.items():
         try:
             value = fact_at(known, path)
         except KeyError:
-            findings.append(_unknown_fact(patch, path, key))
+            findings.append(_unknown_fact(patch, path, key, known))
+            holds = False
+            continue
+        if holds and value not in (values if isinstance(values, list) else [values]):
             return False
-        if value not in (values if isinstance(values, list) else [values]):
-            return False
-    return True
+    return holds
+
+
+def _filled(patch: PatchVersion, known: Facts, findings: list[Finding]) -> dict[str, Any] | None:
+    """Returns the values of the parameters that facts fill; None if facts are unknown, which the findings say."""
+    values: dict[str, Any] = {}
+    wrong = []
+    for name, path in patch.meta.params.items():
+        try:
+            values[name] = fact_at(known, path)
+        except KeyError:
+            wrong.append(_unknown_fact(patch, path, f"params.{name}", known))
+    findings += first(wrong)
+    return None if wrong else values
 
 
 def _bind(
@@ -248,14 +273,12 @@ def _bind(
 ) -> Selected | None:
     params = dict(patch.defaults)
     sources: dict[str, ConfigPath] = {}
-    for name, path in patch.meta.params.items():
-        try:
-            value = fact_at(known, path)
-        except KeyError:
-            findings.append(_unknown_fact(patch, path, f"params.{name}"))
-            return None
+    filled = _filled(patch, known, findings)
+    if filled is None:
+        return None
+    for name, value in filled.items():
         if value is not None:
-            params[name], sources[name] = value, source_of(path, stack.config)
+            params[name], sources[name] = value, source_of(patch.meta.params[name], stack.config)
     for name, value in choice.params.items():
         params[name], sources[name] = value, ("patches", index, "params", name)
         if _is_secret(value):
@@ -380,15 +403,48 @@ def _encrypted(patch: PatchVersion, name: str) -> Finding:
     )
 
 
-def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:
+def _unknown_fact(patch: PatchVersion, path: str, key: str, known: Facts) -> Finding:
+    fallback = "use a fact, such as rayWorker.memory (modelyard explain PAT012 lists them)"
     return Finding(
         "PAT012",
         Severity.ERROR,
         f"{key} of patch {patch.id} has the unknown path {plain(path)!r}",
         field=key,
-        file=f"{patch.file}/meta.yaml",
-        remedy="use a fact, such as rayWorker.memory (modelyard explain PAT012 lists them)",
+        file=f"{patch.file}/{META}",
+        remedy=did_you_mean(path, _paths(known)) or fallback,
     )
+
+
+def _paths(known: Mapping[str, Any], lead: str = "") -> Iterator[str]:
+    """Yields the paths of the facts that are known."""
+    for name, value in known.items():
+        if isinstance(value, Mapping) and value:
+            yield from _paths(value, f"{lead}{name}.")
+        else:
+            yield f"{lead}{name}"
+
+
+def _unknown_patches(library: Library, patch: PatchVersion) -> Iterator[Finding]:
+    """Yields the names in ``after`` and ``overrides`` of a project's own patch that no patch has."""
+    keys = {"after": patch.meta.after, "overrides": patch.meta.overrides}
+    named = {(key, index): name for key, names in keys.items() for index, name in enumerate(names)}
+    if patch.built_in or all(name in library.patches for name in named.values()):
+        return
+    known = {*library.patches, *(name.partition("/")[0] for name in built_in_names())}
+    document, _ = parse(patch.meta_text.encode())
+    places = document.values if document is not None else {}
+    for place, name in named.items():
+        if name not in known:
+            yield Finding(
+                "PAT009",
+                Severity.WARNING,
+                f"{place[0]} of patch {patch.id} has the unknown patch {plain(name)!r}",
+                field=place[0],
+                file=f"{patch.file}/{META}",
+                line=places.get(place, (1, 0))[0],
+                detail="a name that no patch has does not change the order of patches, or what they may override",
+                remedy=did_you_mean(name, known) or "remove it, or add the patch",
+            )
 
 
 def _in_order(selected: list[Selected], findings: list[Finding]) -> tuple[Selected, ...]:

@@ -341,6 +341,51 @@ def test_a_fact_that_no_stack_has(project: Path) -> None:
     assert "worker.memory" in finding.summary
 
 
+def test_all_unknown_facts_of_a_patch_are_reported_with_the_most_similar_ones(project: Path) -> None:
+    meta = "when: {trainin: ray, gpu.modell: A30}\nparams: {memory: rayWorker.memry, a: gpu.model, b: '???'}\n"
+    add(project, "mine", meta=meta)
+    _, findings = chosen(load_library(project), stack())
+    remedies = {finding.field: finding.remedy for finding in findings}
+    assert [finding.code for finding in findings] == ["PAT012"] * 4
+    meant = {finding.remedy.rpartition(" ")[2] for finding in findings[:2]}
+    assert meant == {"training?", "gpu.model?"}
+    assert remedies["params.memory"].endswith(" rayWorker.memory?")
+    assert "PAT012" in remedies["params.b"]
+    _, listed = chosen(load_library(project), stack(PatchChoice("mine")))
+    assert [finding.field for finding in listed] == ["params.memory", "params.b"]
+
+
+def test_a_fact_that_differs_before_unknown_ones_leaves_the_patch_out(project: Path) -> None:
+    add(project, "mine", meta="when: {training: celery, trainin: ray}\n")
+    assert "mine@v1" not in chosen(load_library(project), stack())[0]
+    assert chosen(load_library(project), stack())[1] == ()
+
+
+@pytest.mark.parametrize("key", ["after", "overrides"])
+def test_a_name_that_no_patch_has_is_a_warning_at_its_line(project: Path, key: str) -> None:
+    add(project, "mine", meta=f"description: mine\n{key}:\n  - ray-worker\n  - ray-wroker\n  - other\n")
+    lock = project / "patches" / "patches.lock"
+    mine = load_library(project).patches["mine"]["v1"]
+    lock.write_text(lock_text({**read_lock(lock.parent)[0], "mine/v1": mine.sha256}, {"mine/v1": mine.file_digests}))
+    names, findings = chosen(load_library(project), stack())
+    assert "mine@v1" in names
+    assert [(one.code, one.blocks, one.location) for one in findings] == [
+        ("PAT009", False, f"patches/mine/v1/meta.yaml:{line}") for line in (4, 5)
+    ]
+    assert findings[0].remedy.endswith(" ray-worker?")
+
+
+def test_a_built_in_patch_that_the_lock_leaves_out_is_a_known_name(project: Path) -> None:
+    lock = project / "patches" / "patches.lock"
+    shutil.rmtree(project / "patches" / "ray-worker")
+    add(project, "mine", meta="after: [ray-worker]\n")
+    locked = {name: sha256 for name, sha256 in read_lock(lock.parent)[0].items() if not name.startswith("ray-worker/")}
+    lock.write_text(lock_text({**locked, "mine/v1": load_library(project).patches["mine"]["v1"].sha256}))
+    library = load_library(project)
+    assert "ray-worker" not in library.patches
+    assert chosen(library, stack())[1] == ()
+
+
 @pytest.mark.parametrize(
     ("part", "said", "remedy"),
     [
