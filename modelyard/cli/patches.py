@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from modelyard.cli.streams import style_for
 from modelyard.names import PATCHES_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from modelyard.catalog import Library, PatchVersion
 
@@ -99,7 +100,8 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
         if only in (None, patch.name) and name not in locked
     }
     own = {f"{patch.name}/{patch.version}": patch for patch in every if not patch.built_in}
-    if broken := [why for name, patch in own.items() if name in fresh for why in _broken(patch)]:
+    drafts = [patch for name, patch in own.items() if name in fresh]
+    if broken := [why for patch in drafts for why in _broken(patch)] or [*_unusable(root, library, drafts)]:
         raise Stop(
             Exit.USAGE, f"nothing was released: {'; '.join(broken)}", "correct it; a released version never changes"
         )
@@ -124,3 +126,29 @@ def _broken(patch: "PatchVersion") -> "Iterator[str]":
     for name, text in ((TEMPLATE, patch.template), (BASE, patch.base)):
         if text is not None and (wrong := syntax_error(text)) is not None:
             yield f"{patch.file}/{name}{f':{wrong.line}' if wrong.line else ''} {wrong.what}"
+
+
+def _unusable(root: Path, library: "Library", drafts: "Collection[PatchVersion]") -> "Iterator[str]":
+    """Why what a template renders to is not a patch: in a stack of the project, or with the defaults of its schema."""
+    from modelyard.catalog.templates import in_time, render, render_base
+    from modelyard.plan.cluster_parts import cluster_parts
+    from modelyard.stack import discover, load
+    from modelyard.timelimit import TimeUp
+    from modelyard.untrusted import BadSchema, TooMuch
+
+    if not drafts:
+        return
+    rendered = []
+    for patch in drafts:
+        accepted = False
+        with suppress(BadSchema, TooMuch, TimeUp), in_time():
+            accepted = not patch.meta.params and patch.accepts(patch.defaults)
+        if accepted:
+            rendered += [each(patch, patch.defaults) for each in (render, render_base)]
+    for file in discover(root):
+        stack, _ = load(file.path, file.shown, root)
+        for part in () if stack is None else cluster_parts(stack):
+            for one in part.chosen(library)[0]:
+                rendered += [one.render(), one.render_base()] if one.patch in drafts else []
+    found = (finding for one in rendered for finding in one.findings if finding.code == "PAT007")
+    yield from dict.fromkeys(f"{one.location} {one.summary}" for one in found)

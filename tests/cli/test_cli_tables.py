@@ -54,6 +54,26 @@ def test_a_draft_with_a_broken_template_is_not_released(project: Any, refused: A
     assert "mine" not in (project.patches / "patches.lock").read_text()
 
 
+@pytest.mark.parametrize(
+    ("template", "meta", "schema"),
+    [
+        ("spec: [\n", "when: listed\n", "{}"),
+        ("spec: [{{ n }}\n", "description: mine\nparams: {n: gpu.model}\n", "{}"),
+        ("spec: [{{ n }}\n", "when: listed\n", '{"properties": {"n": {"default": 1}}}'),
+    ],
+    ids=["of-no-stack", "of-a-stack", "with-defaults"],
+)
+def test_a_draft_whose_output_is_not_a_patch_is_not_released(
+    project: Any, run: Any, refused: Any, template: str, meta: str, schema: str
+) -> None:
+    head = "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
+    file = project.patch("mine", head + template, meta, schema) / "patch.yaml.j2"
+    assert "patches/mine/v1/patch.yaml.j2:" in refused("patches", "mine", "--release", code=2).words
+    assert "mine" not in (project.patches / "patches.lock").read_text()
+    file.write_text(head + template.replace("[", ""))
+    assert run("patches", "mine", "--release").code == 0
+
+
 def test_a_released_draft_cannot_change(project: Any, run: Any, golden: Any) -> None:
     folder = project.patch("mine", "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n")
     assert "v1 (draft)" in run("patches").out
