@@ -97,12 +97,12 @@ def listed(env: Environment) -> Any:
 
 
 def run_name(env: Environment, process: "subprocess.Popen[str]") -> str:
-    """The run's name, from the first line of the program's output."""
+    """The run's name, from the line of the program's output that names it; findings may come before."""
     assert process.stderr is not None
-    line = process.stderr.readline()
-    found = [one for one in listed(env) if one["name"] in line.split()]
-    assert [(one["team"], one["gpus"]) for one in found] == [("vision", 1)], line + process.stderr.read()
-    return str(found[0]["name"])
+    line = next(line for line in process.stderr if line.startswith("run "))
+    (found,) = (one for one in listed(env) if one["name"] in line.split())
+    assert (found["team"], found["gpus"]) == ("vision", 1)
+    return str(found["name"])
 
 
 def state(env: Environment, run: str) -> str | None:
