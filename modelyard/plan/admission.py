@@ -9,6 +9,7 @@ from modelyard.kube.state import Node
 from modelyard.plan.checks.jobs import check_job_nodes, check_job_room
 from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.plan.checks.partitions import check_slice_quotas
+from modelyard.plan.checks.queues import check_queues
 from modelyard.runs.jobs import Submission
 from modelyard.stack import waive
 from modelyard.stack.config import Stack
@@ -22,13 +23,18 @@ def admitted(stack: Stack, made: Submission, names: Collection[str], today: date
 
 
 def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[Finding, ...]:
-    """The errors about runs of these jobs that would wait for quota forever. Does not check nodes."""
+    """The errors about runs of these jobs that would wait for quota forever, and about their teams. Does not check
+    nodes.
+    """
     config = stack.config
     on = {job.resource for job in config.jobs if job.name in names}
     mine = {f"jobs[{index}]" for index, job in enumerate(config.jobs) if job.name in names}
     mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
     everything = sized(config)
-    found = (*check_job_room(stack, everything, ()), *check_slice_quotas(stack, everything))
+    of = {one.name: one.team for one in config.resources}
+    teams = {job.team or of.get(job.resource or "") for job in config.jobs if job.name in names}
+    mine |= {f"teams[{index}]" for index, one in enumerate(config.teams) if one.name in teams}
+    found = (*check_queues(stack, ()), *check_job_room(stack, everything, ()), *check_slice_quotas(stack, everything))
     about = [one for one in found if one.blocks and one.field.partition(".")[0] in mine]
     return tuple(one for one in waive(about, stack, today)[0] if one.blocks)
 

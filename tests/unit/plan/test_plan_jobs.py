@@ -490,6 +490,11 @@ def test_only_the_quota_of_a_run_itself_stops_its_submission(dev: Any) -> None:
     ).stack
     assert never_admitted(stack, ["train"], TODAY) == ()
     assert [one.field for one in never_admitted(stack, ["wide"], TODAY)] == ["jobs[1]"]
+    unknown = team("vision", 1)._replace(quotas=(Quota("a11", "16", "64Gi", 1),))
+    misspelled = stack._replace(config=stack.config._replace(teams=(unknown,)))
+    assert {(one.code, one.field) for one in never_admitted(misspelled, ["train"], TODAY)} >= {
+        ("QUE003", "teams[0].quotas[0].flavor")
+    }
 
 
 @pytest.mark.parametrize(
