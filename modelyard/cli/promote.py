@@ -4,7 +4,6 @@ It also copies whether images embed PTX, and parameters of patches that both sta
 The context, waivers, policy settings, and lists such as jobs and teams are never copied.
 """
 
-import re
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
@@ -161,23 +160,7 @@ def _print(
     named = (("--take", args.take), ("--keep", args.keep))
     chosen = [f"{option} {shlex.quote(one)}" for option, settings in named for one in settings]
     style = style_for(args, sys.stdout)
-    shown = [part for line in diff for part in _whole(line, style.columns)]
-    say(promotion_text(found, source.name, target.name, shown, written=bool(args.write), options=chosen, style=style))
-
-
-def _whole(line: str, width: int) -> list[str]:
-    """A line of the edit; a long unchanged line continues below, so that no word of the file is left out."""
-    from modelyard.report.style import safe
-
-    if not line.startswith(" "):
-        return [line]
-    lead, lines, rest = " …", [], safe(line)
-    while len(rest) > width:
-        found = re.match(rf".{{,{width - 1}}}\S(?= )", rest)
-        end = found.end() if found and found.end() > len(lead) + 1 else width
-        lines.append(rest[:end])
-        rest = lead + rest[end:]
-    return [*lines, rest]
+    say(promotion_text(found, source.name, target.name, diff, written=bool(args.write), options=chosen, style=style))
 
 
 def _difference(one: "Difference") -> dict[str, Any]:

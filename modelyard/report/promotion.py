@@ -1,5 +1,6 @@
 """A promotion as text: what is taken, what stays, the edit."""
 
+import re
 from collections.abc import Iterable
 
 from modelyard.preview.promote import Difference, Promotion
@@ -47,7 +48,7 @@ def promotion_text(
             "",
             *_lowered(promotion.lowered, source, target, style),
         ]
-        lines += [_painted(part, style) for line in diff for part in folded(safe(line), style.columns)] + [""]
+        lines += [_painted(part, style) for line in diff for part in _whole(safe(line), style.columns)] + [""]
     if kept:
         lines += [style.bold(f"kept in {safe(target)}"), *_table(kept, style, f"{safe(source)}:"), ""]
     for one in kept:
@@ -117,6 +118,19 @@ def _table(differences: Iterable[Difference], style: Style, between: str) -> lis
 
 def _value(value: object) -> str:
     return "(none)" if value is None else fitted(value, _VALUE)
+
+
+def _whole(line: str, width: int) -> list[str]:
+    """A line of the edit; a long one continues below, so that no word of the file is left out."""
+    if not line.startswith(" "):
+        return folded(line, width)
+    lead, lines, rest = " …", list[str](), line
+    while len(rest) > width:
+        found = re.match(rf".{{,{width - 1}}}\S(?= )", rest)
+        end = found.end() if found and found.end() > len(lead) + 1 else width
+        lines.append(rest[:end])
+        rest = lead + rest[end:]
+    return [*lines, rest]
 
 
 def _painted(line: str, style: Style) -> str:
