@@ -96,13 +96,12 @@ def _look(root: Path, stack: "Stack") -> _Destroy:
     from modelyard.plan.project import library_of
     from modelyard.plan.remotes import dropped_remotes
     from modelyard.plan.undo.ledger import ours
-    from modelyard.stack.config import dotted
     from modelyard.workloads.facts.remote import remote_clusters
 
     name = stack.name
     remotes = remote_clusters(stack.config)
     contexts = {one.name: one.context for one in remotes}
-    keys = {one.name: f"{dotted((*one.path, 'context'))} in the stack file" for one in remotes}
+    keys = {one.name: one.context_key for one in remotes}
     left: list[str] = []
     states: dict[str, ClusterState] = {}
     with ended_by(Exit.UNREACHABLE, EngineError, ClusterError):

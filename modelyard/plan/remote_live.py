@@ -17,7 +17,7 @@ from modelyard.plan.cluster_parts import objects_about, remote_part
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.undo.findings import unlisted
-from modelyard.stack.config import Stack, dotted
+from modelyard.stack.config import Stack
 from modelyard.stack.remote import controller_url
 from modelyard.workloads.facts.remote import RemoteCluster, queue_of, remote_clusters
 
@@ -65,7 +65,7 @@ def remote_client(stack: Stack, remote: RemoteCluster) -> "Client":
         ClusterError: the kubeconfig has no such context, or it cannot be used.
     """
     try:
-        return connect(remote.context, f"{dotted((*remote.path, 'context'))} in the stack file")
+        return connect(remote.context, remote.context_key)
     except ClusterError as error:
         raise _unreached(stack, remote, error) from error
 

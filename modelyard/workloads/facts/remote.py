@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from modelyard.stack.config import Config, Path
+from modelyard.stack.config import Config, Path, dotted
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Cluster, RemoteQuota
 from modelyard.workloads.facts.fact import Fact, written
@@ -22,6 +22,11 @@ class RemoteCluster(NamedTuple):
     def context(self) -> str:
         """Its kubeconfig context; a generated name if credentials replace it (``cluster.remote_credentials``)."""
         return self.cluster.context or own_context(self.name)
+
+    @property
+    def context_key(self) -> str:
+        """Where its context is set, for messages."""
+        return f"{dotted((*self.path, 'context'))} in the stack file"
 
 
 def own_context(name: str) -> str:
