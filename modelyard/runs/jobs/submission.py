@@ -164,7 +164,7 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     resource = _resource(stack, job)
     remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
-    if (wrong := unfit_resource(stack, index, job, {one.name: one for one in stack.config.resources})) is not None:
+    if (wrong := unfit_resource(stack, index, job, resource)) is not None:
         return wrong._replace(code="RES214")
     if resource is not None and remote is not None and remote.cluster is None:
         # The machine has its own command, so this check comes before the check of the job's command.

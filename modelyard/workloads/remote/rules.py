@@ -1,6 +1,6 @@
 """Checks providers, buckets and remote resources, except their machines (``machines``)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from modelyard.findings import Finding, Severity
@@ -32,7 +32,8 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
     Uses the project's prices besides list prices. Pass ``everything``, the result of ``sizing.sized``, if you have it.
     """
     config = stack.config
-    yield from _declared(stack)
+    reachers = _reachers(stack)
+    yield from _declared(stack, reachers)
     yield from check_accounts(stack)
     providers = {one.name: one for one in config.providers}
     for index, one in enumerate(sized(config) if everything is None else everything):
@@ -57,7 +58,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
         yield from _one_place(stack, where, resource, remote, providers)
         if remote.cluster is not None and remote.provider is not None:
             continue  # Which settings count depends on which of the two stays.
-        yield from _reached(stack, where, resource, remote, providers)
+        yield from _reached(stack, where, resource, remote, providers, reachers)
         yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
         yield from check_lifetimes(stack, index, one)
@@ -107,7 +108,7 @@ def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
         )
 
 
-def _declared(stack: Stack) -> Iterator[Finding]:
+def _declared(stack: Stack, reachers: Collection[str]) -> Iterator[Finding]:
     """Checks each provider and bucket by itself."""
     config = stack.config
     for section in ("providers", "buckets"):
@@ -129,7 +130,6 @@ def _declared(stack: Stack) -> Iterator[Finding]:
                 f"provider {provider.name} has two kinds of credentials",
                 "keep credentials (encrypted) or credentialsSecret, or drop both: its launcher has its own",
             )
-    reachers = _reachers(stack)
     for index, bucket in enumerate(config.buckets):
         for number, who in enumerate(bucket.reached_by):
             if who not in reachers:
@@ -238,10 +238,18 @@ def _one_place(
 
 
 def _reached(
-    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
+    stack: Stack,
+    where: Path,
+    resource: Resource,
+    remote: Remote,
+    providers: Mapping[str, Provider],
+    reachers: Collection[str],
 ) -> Iterator[Finding]:
-    """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse."""
-    buckets, reachers = {one.name: one for one in stack.config.buckets}, _reachers(stack)
+    """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse.
+
+    ``reachers`` are the names that ``reachedBy`` of a bucket may have.
+    """
+    buckets = {one.name: one for one in stack.config.buckets}
     user = resource.name if remote.cluster is not None else remote.provider
     # An undefined provider reaches nothing; another finding reports it.
     users = {PLATFORM: "the platform"}
@@ -266,7 +274,7 @@ def _reached(
             continue
         absent = [who for who in users if who not in bucket.reached_by]
         # An unknown name may be a misspelled one of these; another finding reports it.
-        if absent and not set(bucket.reached_by) - reachers:
+        if absent and not set(bucket.reached_by).difference(reachers):
             shared = path[-1] == "shared" and user in absent
             other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(

@@ -42,11 +42,11 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
     home = (one for one in everything if not one.own and one.resource.remote is None)
     workers = {one.resource.name: one.size.workers for one in home}
     for index, job in enumerate(config.jobs):
+        on = resources.get(job.resource or "")
         if job.resource is None:
             yield _on_its_own(stack, index, job, next(own))
-        elif (unfit := unfit_resource(stack, index, job, resources)) is not None:
+        elif (unfit := unfit_resource(stack, index, job, on)) is not None:
             yield unfit
-        on = resources.get(job.resource or "")
         if on is None or on.remote is None:
             # A remote job can have neither, which another finding says.
             yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
@@ -63,30 +63,28 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from _answering(stack, index, one)
 
 
-def unfit_resource(stack: Stack, index: int, job: Job, resources: Mapping[str, Resource]) -> Finding | None:
-    """Why a job cannot use the resource that it names: it is not defined, or has another type."""
+def unfit_resource(stack: Stack, index: int, job: Job, resource: Resource | None) -> Finding | None:
+    """Why a job cannot use the resource that it names: it has another type, or is not defined (None)."""
     wanted = job.resource
-    if wanted is None:
+    if wanted is None or (resource is not None and resource.type == job.type):
         return None
-    resource = resources.get(wanted)
+    others = {one.name: one for one in stack.config.resources}
     if resource is None:
         return stack.finding(
             "RES201",
             Severity.ERROR,
             ("jobs", index, "resource"),
             f"job {job.name} uses resource {wanted}, which is not defined",
-            instead(wanted, resources, "resources"),
+            instead(wanted, others, "resources"),
         )
-    if resource.type != job.type:
-        fitting = [one.name for one in resources.values() if one.type == job.type][:3]
-        return stack.finding(
-            "RES202",
-            Severity.ERROR,
-            ("jobs", index, "resource"),
-            f"job {job.name} is of type {job.type}, but resource {resource.name} is for {resource.type} jobs",
-            f"use {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
-        )
-    return None
+    fitting = [one.name for one in others.values() if one.type == job.type][:3]
+    return stack.finding(
+        "RES202",
+        Severity.ERROR,
+        ("jobs", index, "resource"),
+        f"job {job.name} is of type {job.type}, but resource {resource.name} is for {resource.type} jobs",
+        f"use {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
+    )
 
 
 def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
