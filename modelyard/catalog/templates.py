@@ -48,6 +48,8 @@ class Rendered(NamedTuple):
 
     documents: tuple[Document, ...]
     findings: tuple[Finding, ...]
+    failed: bool = False
+    """Whether the template has no output for these parameters; otherwise the findings are about its output."""
 
 
 _rendered: dict[tuple[PatchVersion, str, str], Rendered] = {}
@@ -90,11 +92,13 @@ def _documents(patch: PatchVersion, name: str, source: str, params: Mapping[str,
     try:
         with in_time():
             text = _text(patch, file, name, source, params)
-            return Rendered((), (text,)) if isinstance(text, Finding) else _read(patch, file, source, text, make)
+            if isinstance(text, Finding):
+                return Rendered((), (text,), failed=True)
+            return _read(patch, file, source, text, make)
     except TimeUp:
         remedy = FEWER if longest(params) else "look for an endless loop"
         finding = _error("PAT006", patch, file, f"was still rendering {time_up()}{longest(params)}", 0, remedy)
-        return Rendered((), (finding,))
+        return Rendered((), (finding,), failed=True)
 
 
 def in_time() -> AbstractContextManager[None]:

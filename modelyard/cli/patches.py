@@ -150,5 +150,6 @@ def _unusable(root: Path, library: "Library", drafts: "Collection[PatchVersion]"
         for part in () if stack is None else cluster_parts(stack):
             for one in part.chosen(library)[0]:
                 rendered += [one.render(), one.render_base()] if one.patch in drafts else []
-    found = (finding for one in rendered for finding in one.findings if finding.code == "PAT007")
+    # Without output, a stack may still set the parameter that is missing.
+    found = (finding for one in rendered if not one.failed for finding in one.findings)
     yield from dict.fromkeys(f"{one.location} {one.summary}" for one in found)

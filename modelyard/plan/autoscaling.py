@@ -177,11 +177,10 @@ def _drain_queries(config: Config) -> Iterator[Finding]:
     backends = BACKENDS.values() if config.drain.enabled else ()
     asked = {f"drain.{one.name}.query": text for one in backends if (text := one.query(config)) is not None}
     if asked:
-        from modelyard.promql.queries import Query, check_queries
+        from modelyard.promql.queries import REJECTED, Query, check_queries
 
         queries = (Query(target="", text=text, field=field) for field, text in asked.items())
-        found = check_queries(queries, scrape_interval=config.autoscaling.scrape_interval)
-        yield from (one for one in found if one.code in ("AUT010", "AUT012"))
+        yield from check_queries(queries, scrape_interval=config.autoscaling.scrape_interval, kinds=REJECTED)
 
 
 def _is_settled(config: Config) -> bool:

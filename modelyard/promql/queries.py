@@ -1,7 +1,7 @@
 """Findings about the queries of a plan's targets."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -189,6 +189,8 @@ def _matcher(matcher: Matcher, start: int) -> Iterator[Problem]:
         )
 
 
+REJECTED: Final = frozenset({Kind.INVALID, Kind.UNJUDGED, Kind.TYPE})
+"""A server may reject the query: what matters to one that is sent once, not evaluated by an autoscaler."""
 _CODES: Final[Mapping[Kind, tuple[str, Severity]]] = {
     Kind.INVALID: ("AUT010", Severity.ERROR),
     Kind.UNJUDGED: ("AUT010", Severity.WARNING),
@@ -225,16 +227,20 @@ class Query(NamedTuple):
     """Whether it is KEDA's, which sends the whole text to Prometheus; the platform's autoscaler splits it at ``&``."""
 
 
-def check_queries(queries: Iterable[Query], *, scrape_interval: float | None) -> Iterator[Finding]:
+def check_queries(
+    queries: Iterable[Query], *, scrape_interval: float | None, kinds: Collection[Kind] = tuple(Kind)
+) -> Iterator[Finding]:
     """Yields findings about queries, each with its position in the query.
 
     Args:
         queries: queries of a plan's targets.
         scrape_interval: seconds between two samples, None if unknown.
+        kinds: which problems to report.
     """
     for query in queries:
         for problem in _problems(query.text, scrape_interval=scrape_interval, longest_window=query.longest_window):
-            yield _finding(query, problem)
+            if problem.kind in kinds:
+                yield _finding(query, problem)
 
 
 _problems = lru_cache(maxsize=1024)(check_query)
