@@ -17,11 +17,6 @@ IGNORED = {
 }
 """Letters and marks that are invisible: fillers, selectors of variants, tags (Unicode's property
 Default_Ignorable_Code_Point), and the empty pattern of Braille."""
-UNSEEN = "".join(
-    chr(number)
-    for number in range(0x7F, 0x110000)
-    if number in IGNORED or unicodedata.category(chr(number)) in ("Cc", "Cf", "Zl", "Zp", "Zs")
-)
 
 
 def test_every_kind_of_escape_is_visible() -> None:
@@ -33,11 +28,16 @@ def test_every_kind_of_escape_is_visible() -> None:
 
 
 def test_invisible_characters_are_escaped_in_every_format(project: Any, run: Any) -> None:
-    assert not set(UNSEEN) & set(safe(UNSEEN))
-    assert not set(UNSEEN) & set(json_text({"a": UNSEEN, UNSEEN: 1}))
-    assert json.loads(json_text({"a": UNSEEN})) == {"a": UNSEEN}
+    unseen = "".join(
+        chr(number)
+        for number in range(0x7F, 0x110000)
+        if number in IGNORED or unicodedata.category(chr(number)) in ("Cc", "Cf", "Zl", "Zp", "Zs")
+    )
+    assert not set(unseen) & set(safe(unseen))
+    assert not set(unseen) & set(json_text({"a": unseen, unseen: 1}))
+    assert json.loads(json_text({"a": unseen})) == {"a": unseen}
     # One of each block: a reason has a maximum length.
-    few = "".join(UNSEEN[at] for at in range(0, len(UNSEEN), 97)) + "\u200b\u00ad\ufe0f\u3164\U000e0041\u202e"
+    few = "".join(unseen[at] for at in range(0, len(unseen), 97)) + "\u200b\u00ad\ufe0f\u3164\U000e0041\u202e"
     text = '"' + "".join(f"\\U{ord(character):08x}" for character in few) + '"'
     project.add(f"modelyard:waivers:\n  - {{code: RES102, reason: {text}, expires: 2036-01-01}}")
     head = "# target: deployment-ray-head\napiVersion: apps/v1\nkind: Deployment\n"
@@ -51,7 +51,7 @@ def test_invisible_characters_are_escaped_in_every_format(project: Any, run: Any
     shown += [run("blame", "dev", "ray-head", "metadata", *form).text for form in ((), ("--json",))]
     assert sum("e0041" in form.lower() or "\\udb40\\udc41" in form for form in shown) > 4
     for form in shown:
-        assert not set(UNSEEN) & set(form)
+        assert not set(unseen) & set(form)
 
 
 @pytest.mark.parametrize("text", ["fd00::1", "::1", "std::vector", "## heading", "a·b → c…", "ray-worker@v1", "12Gi"])
