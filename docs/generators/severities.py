@@ -35,9 +35,10 @@ def severities(root: Path = ROOT / "modelyard") -> dict[str, tuple[str, ...]]:
     functions = {name: found for module in modules.values() for name, found in module.functions.items()}
     gathered: dict[str, set[str]] = {}
     for module in modules.values():
+        constants = module.constants | _imported(module.tree, named)
         for node in ast.walk(module.tree):
             for argument in _parts(node):
-                for code in _codes(argument, module.constants, named):
+                for code in _codes(argument, constants, named):
                     found = set(_severities(node)) or set(
                         _of_callee(node, {**functions, **module.functions}, module.methods)
                     )
@@ -56,6 +57,18 @@ def _module(path: Path) -> Module:
     }
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return Module(tree, constants, _functions(tree.body), _functions(part for node in classes for part in node.body))
+
+
+def _imported(tree: ast.Module, named: dict[str, dict[str, str]]) -> dict[str, str]:
+    """The codes that a module imports from others, by constant name."""
+    return {
+        (one.asname or one.name): known[one.name]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for known in (named.get((node.module or "").rpartition(".")[2], {}),)
+        for one in node.names
+        if one.name in known
+    }
 
 
 def _functions(body: Iterable[ast.stmt]) -> dict[str, ast.FunctionDef]:

@@ -73,11 +73,10 @@ def _check_field(args: Namespace, root: Path) -> None:
 
     known = [one.name for one in discover(root)]
     if args.stack is None and args.target in known:
-        example = f"modelyard blame {args.target} ray-head limits.memory"
         raise Stop(
             Exit.USAGE,
-            f"{args.target} is a stack, so a field is missing",
-            f"name a target and a field, such as: {example}",
+            f"no field is given: {args.target} is a stack, so {args.field} is read as the target",
+            f"add a field, such as: modelyard blame {args.target} {args.field} limits.memory",
         )
 
 
@@ -117,7 +116,7 @@ def _named(
         paths = tuple(dict.fromkeys(merge.Path(part) for part in ends if part[-len(wanted) :] == wanted))
     if not paths:
         alike = dict.fromkeys(str(merge.Path(leaf[-len(wanted) :])) for leaf in leaves)
-        near = did_you_mean(text, (*alike, *map(str, leaves)), 3, 0.5)
+        near = did_you_mean(text, alike, 3, 0.5) or did_you_mean(text, map(str, leaves), 3, 0.5)
         remedy = near or "name a parent, such as spec, to list the fields below it"
         raise Stop(Exit.USAGE, f"{target.name} has no field {text!r}", remedy)
     if len(paths) > 1:

@@ -102,7 +102,11 @@ def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
     """
     output = without_forgetting(output)
     reasons = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
-    reasons = reasons or ["Pulumi ended without a message"]
+    if not reasons:
+        return EngineError(
+            "Pulumi ended without a message",
+            f"run pulumi up --stack {stack} to see its whole output: finished steps are kept",
+        )
     text = "\n".join(reasons)
     lowered = text.lower()
     if STALE in text:
@@ -117,7 +121,7 @@ def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
         )
     if _JUST_ENDED.search(text):
         return EngineError(
-            "another Pulumi command has locked the state of this stack: it ended just now", "run it again"
+            "another Pulumi command had locked the state of this stack, and has just ended", "run your command again"
         )
     if "passphrase" in lowered:
         return EngineError(
@@ -140,9 +144,8 @@ def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
 def _remedy(stack: str, text: str) -> str:
     if "no module named" in text:
         return (
-            "the program runs in the virtual environment that Pulumi.yaml names under virtualenv, "
-            "and Pulumi creates an empty one if none exists: install modelyard and the packages that the "
-            "program imports there"
+            "install modelyard and the packages that the program imports into the virtual environment that Pulumi.yaml "
+            "names under virtualenv; Pulumi creates an empty one if none exists"
         )
     if "forbidden" in text:
         return "ask for the right to patch these objects; later steps changed nothing"
@@ -155,8 +158,8 @@ def _remedy(stack: str, text: str) -> str:
         )
     if _STILL_THERE in text:
         return (
-            "running jobs keep it: Kubernetes deletes queues and flavors once the jobs that hold their quota "
-            f"have ended. List them with modelyard job list {stack}, end one with modelyard job cancel, then run again"
+            "a finalizer keeps it. Kubernetes deletes a queue or flavor once no run holds its quota: list the runs "
+            f"with modelyard job list {stack}, end one with modelyard job cancel {stack} RUN, then run again"
         )
     if any(words in text for words in ("timed out", "timeout", "not rolled out")):
         return "kubectl describe pods shows what the pods wait for; correct that, then run again"

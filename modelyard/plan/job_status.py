@@ -66,5 +66,6 @@ def _look_back(drain: Drain) -> Finding | None:
         target=drain.targets[0],
         field=f"drain.{drain.backend}",
         detail="; ".join((*seen.jobs[:5], "these jobs stay in its queue until you switch training back")),
-        remedy=f"wait until {drain.name} has finished them, or submit them again to the other backend",
+        remedy=f"complete the switch to {drain.name} and wait until it has finished them, or remove them from its "
+        "queue and submit them again to the other backend",
     )

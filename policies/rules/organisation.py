@@ -48,11 +48,14 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
     """
     namespace = subject.namespace or ("default" if subject.templates else "")
     if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
-        change = "set platform.namespace, or the team's namespace, to an allowed one"
+        change = "set platform.namespace (of a team's object, the team's namespace) to an allowed one"
         if subject.cluster:
             change = "set remote.cluster.namespace to an allowed one"
         elif mapping(subject.facts.get("platform")).get("mode") == "existing":
-            change = "install the platform in an allowed one and set platform.namespace to it, set the team's namespace"
+            change = (
+                "install the platform in an allowed namespace and set platform.namespace to it (of a team's object, "
+                "the team's namespace)"
+            )
         yield subject.finding(
             f"{subject.name} is in namespace {namespace}, which is not allowed",
             field="metadata.namespace",

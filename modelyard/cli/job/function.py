@@ -165,12 +165,13 @@ def _prepared(call: Call, name: str, options: Options) -> _Prepared:
     from modelyard.cli.submitting import report_warnings
     from modelyard.cluster.connection import connect
     from modelyard.runs.jobs import notebook_environment
+    from modelyard.stack.words import listed
 
     root = project_root(Namespace(directory=options.project))
     stack = chosen_stack(root, options.stack)
     problems: list[Problem] = []
     if options.allocation is not None and options.allocation not in get_args(Allocation):
-        remedy = f"use {', '.join(get_args(Allocation))}"
+        remedy = f"use {listed(get_args(Allocation))}"
         problems.append(Problem(f"unknown allocation {options.allocation!r}", remedy))
         options = options._replace(allocation=None)
     seconds = None
@@ -224,7 +225,7 @@ def _run(prepared: _Prepared, call: Call) -> bytes:
             made = create_all(client, objects, FIELD_MANAGER, dry=False)
             if isinstance(made, Refusal):
                 raise not_taken(made)
-            sys.stderr.write(f"run {key.name} is submitted in {key.namespace}: {gets}\n")
+            sys.stderr.write(f"run {key.name} is submitted in namespace {key.namespace}: {gets}\n")
             return _outcome(client, stack, made[0], call)
     except (CallError, Stop):
         raise

@@ -244,16 +244,16 @@ def _words(made: Submission, state: str) -> list[str]:
     key = made.key
     verb = "is submitted" if state == "submitted" else "would be submitted"
     return [
-        f"job {key.name} {verb} in {key.namespace}: {chosen_words(made.chosen)}",
+        f"job {key.name} {verb} in namespace {key.namespace}: {chosen_words(made.chosen)}",
         f"result: {made.place.seen}",
     ]
 
 
 def chosen_words(chosen: "Chosen") -> str:
-    """What a submission gets, such as ``1 GPU of a10, queued for team vision``."""
+    """What a submission gets, such as ``1 GPU of flavor a10, queued for team vision``."""
     gpus, part = chosen.gpus, chosen.part
     what = f"{gpus} GPU{'s' * (gpus > 1)}" if part is None else f"{gpus} × {part.resource}"
-    flavor = f" of {chosen.flavor.name}" if chosen.flavor.name else ""
+    flavor = f" of flavor {chosen.flavor.name}" if chosen.flavor.name else ""
     queue = f", queued for team {chosen.team.name}" if chosen.team is not None else ""
     return f"{what}{flavor}{queue}"
 

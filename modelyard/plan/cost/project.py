@@ -385,7 +385,7 @@ def _share(pods: Pods, node: Node) -> Fraction:
 
 def _homeless(pods: Pods) -> str:
     kind = "GPU node" if pods.gpus or _slices(pods.requests) else "node without GPUs"
-    return f"no known {kind} can run some of the pods"
+    return f"some of the pods fit on no known {kind}"
 
 
 def _by_gpu(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:

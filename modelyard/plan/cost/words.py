@@ -147,7 +147,9 @@ def stack_cost(cost: StackCost) -> list[str]:
 def short_cost(cost: StackCost) -> str:
     """A whole plan on one line: ``costs USD 2.58/h, USD 1.29/h more (list price 2026-07-20); 48 GPU-hours a day``."""
     will, lacks, delta = cost.after.usd, _lacks(cost.after), cost.delta.usd
-    reasons = few(sorted({target.unknown for target in cost.targets if target.unknown and target.usd[1] is None}), 2)
+    reasons = few(
+        sorted({target.unknown for target in cost.targets if target.unknown and target.usd[1] is None}), 2, "; "
+    )
     why = f": {reasons}" if reasons else ""
     source = f" ({origin(cost.prices)})" if cost.prices else ""
     more = "" if delta is None else _change(delta, "/h", "{} less", "{} more", "between {} and {}")

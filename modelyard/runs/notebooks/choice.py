@@ -76,10 +76,10 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
     elif (choice.team is not None and choice.team not in known) or (everyone and not known):
         whose = f"team {choice.team}" if choice.team is not None else "all teams"
         summary = f"jobs of {whose} run in worker clusters, which do not have the notebook and its volume"
-        remedy = f"--team {' or '.join(known)}" if known else "the stack needs a team without clusters"
+        remedy = f"use --team {' or '.join(known)}" if known else "the stack needs a team without clusters"
         problems.append(Problem(summary, remedy))
     elif choice.team is None and len(known) > 1:
-        problems.append(Problem("the stack has several teams", f"--team {' or '.join(known)}"))
+        problems.append(Problem("the stack has several teams", f"use --team {' or '.join(known)}"))
     if choice.team is not None:
         return known.get(choice.team)
     return next(iter(known.values())) if len(known) == 1 else None
@@ -116,7 +116,7 @@ def _flavor(
         [f"flavor {choice.flavor}"] * bool(choice.flavor) + [f"the GPU {choice.device}"] * bool(choice.device)
     )
     if mine:
-        problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
+        problems.append(Problem(_several(what), f"use --flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is None:
         if whole is not None and any(flavor in gpu_flavors(config, one) for one in teams for flavor in able):
             summary = f"no team can ever have {plural(whole, 'whole GPU')} of {what or 'any flavor'} at once"

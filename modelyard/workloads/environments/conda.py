@@ -85,8 +85,8 @@ def faults_of(environment: Environment) -> Iterator[Fault]:
         elif (name := found["name"].lower()) in seen:
             yield Fault(f"has {found['name']} twice", "merge them, such as numpy>=1.26,<2", "conda", item=index)
         elif name == "python":
-            remedy = "drop it, and set the key python of the Python environment"
-            yield Fault("has python in its list", remedy, "conda", item=index)
+            remedy = "drop it, and set the version under the key python of the Python environment"
+            yield Fault("lists python as a conda package", remedy, "conda", item=index)
         else:
             seen.add(name)
     for index, text in enumerate(environment.channels):
