@@ -73,7 +73,9 @@ class Meta(NamedTuple):
 class PatchVersion:
     """One immutable version of a patch. Compared by name and content."""
 
-    def __init__(self, name: str, version: str, file: str, files: Mapping[str, bytes], meta: Meta) -> None:
+    def __init__(
+        self, name: str, version: str, file: str, files: Mapping[str, bytes], meta: Meta, *, usable: bool = True
+    ) -> None:
         self.name = name
         self.version = version
         self.file = file
@@ -86,6 +88,8 @@ class PatchVersion:
         self.template = files[TEMPLATE].decode()
         self.base = files[BASE].decode() if BASE in files else None
         self.schema_text = files[SCHEMA].decode()
+        self.usable = usable
+        """Whether its schema is a JSON Schema; if not, stacks only check its ``meta.yaml``."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -113,6 +117,11 @@ class PatchVersion:
         """Whether it comes with modelyard, and is not a file of the project."""
         return self.file.startswith(f"{BUILT_IN}/")
 
+    @property
+    def from_modelyard(self) -> bool:
+        """Whether it is a built-in version or, as a file of the project, a copy of one."""
+        return self.built_in or self.sha256 in METAS
+
     def owns(self, mode: str) -> bool:
         """Whether a stack with this ``platform.mode`` owns the objects of the version's base."""
         return self.base is not None and (self.meta.use == "managed" or mode == "managed")
@@ -120,7 +129,7 @@ class PatchVersion:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its parameters."""
-        schema: dict[str, Any] = parse_json(self.schema_text)
+        schema: dict[str, Any] = parse_json(self.schema_text) if self.usable else {}
         return schema
 
     @cached_property
@@ -174,6 +183,10 @@ class Library(NamedTuple):
         versions = self.patches[name].values()
         return next((one for one in versions if not one.meta.version_for), next(iter(versions)))
 
+    def explains(self, place: str) -> bool:
+        """Whether a finding says why the patch ``name``, or its version ``name/version``, could not be read."""
+        return any(f"{one.file}/".startswith(f"{PATCHES_FOLDER}/{place}/") for one in self.findings)
+
     def near(self, name: str) -> str:
         """Returns what to do about an unknown name: accept a built-in patch, or write one of the known names."""
         if remedy := use_built_in(name):
@@ -212,7 +225,7 @@ def load_library(root: Path) -> Library:
     try:
         # Schemas may come from anyone. Each file has its limits, and all together have this one.
         with BUDGET.limit(SECONDS):
-            _load_all(folder, root, patches, findings, at)
+            _load_all(folder, root, patches, locked, findings, at)
             patches = _with_built_in(folder, patches, wanted, findings)
     except TimeUp:
         summary = f"{at[-1]} was still being read after {SECONDS:g} seconds; later patches are unknown"
@@ -314,9 +327,17 @@ def _number(version: str) -> int:
 
 
 def _load_all(
-    folder: Path, root: Path, patches: dict[str, dict[str, PatchVersion]], findings: list[Finding], at: list[str]
+    folder: Path,
+    root: Path,
+    patches: dict[str, dict[str, PatchVersion]],
+    locked: Collection[str],
+    findings: list[Finding],
+    at: list[str],
 ) -> None:
-    """Adds every version; ``at`` gets the folder of each version before it is read."""
+    """Adds every version; ``at`` gets the folder of each version before it is read.
+
+    An unusable version that is released is missing: its files must be restored, whatever else they contain.
+    """
     for place in _listed(folder, root, findings):
         if not place.is_dir() or place.name.startswith((".", "_")):
             if not place.is_dir() and (built_in_folder() / place.name).is_dir():
@@ -330,7 +351,7 @@ def _load_all(
                 continue
             at.append(version.relative_to(root).as_posix())
             loaded = _load_version(version, place.name, PATCHES_FOLDER, findings)
-            if loaded is not None:
+            if loaded is not None and (loaded.usable or f"{place.name}/{version.name}" not in locked):
                 versions[version.name] = loaded
         if versions:
             patches[place.name] = _newest_first(versions)
@@ -384,26 +405,24 @@ def _version_of(
         return PatchVersion(name, version, shown, files, Meta(**known)), ()
     findings: list[Finding] = []
     meta = read_meta(files[META], f"{shown}/{META}", findings)
-    patch: PatchVersion | None = None
     try:
         for wanted in files:
             files[wanted].decode()
-        schema = parse_json(files[SCHEMA])
-        if not isinstance(schema, dict):
-            raise ValueError("it is not an object")
-        if meta is not None:
-            patch = PatchVersion(name, version, shown, files, meta)
-            check_schema(patch)
-        return patch, tuple(findings)
-    except BadSchema as error:
-        assert patch is not None
-        return patch, (*findings, bad_schema(patch, error))
     except UnicodeDecodeError as error:
         summary = f"{shown}/{wanted} is not UTF-8 text: {not_utf8(error)}"
         return None, (*findings, _error("PAT009", f"{shown}/{wanted}", summary, "save it as UTF-8"))
+    patch = PatchVersion(name, version, shown, files, meta or Meta())
+    try:
+        if not isinstance(patch.schema, dict):
+            raise ValueError("it is not an object")
+        check_schema(patch)
+    except BadSchema as error:
+        findings.append(bad_schema(patch, error))
     except ValueError as error:
-        summary, line = _in_schema(error, files[SCHEMA].decode())
-        return None, (*findings, _error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
+        summary, line = _in_schema(error, patch.schema_text)
+        findings.append(_error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
+        patch = PatchVersion(name, version, shown, files, meta or Meta(), usable=False)
+    return patch if meta is not None else None, tuple(findings)
 
 
 def check_schema(patch: PatchVersion) -> None:

@@ -19,7 +19,7 @@ from modelyard.stack.words import did_you_mean, listed, nearest, plain
 from modelyard.stack.yaml.document import parse
 from modelyard.timelimit import TimeUp
 from modelyard.untrusted import BadSchema, TooMuch
-from modelyard.workloads import Facts, fact_at, source_of
+from modelyard.workloads import Facts, fact_at, instead_of, source_of
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -71,6 +71,8 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
     """Yields what is wrong with the names in the stack; ``choices`` gets the entries by name, with their index."""
     for index, choice in enumerate(stack.config.patches):
         wrong: tuple[str, str] | None = None
+        if choice.name not in library.patches and library.explains(choice.name):
+            continue
         if choice.name not in library.patches:
             wrong = f"unknown patch {plain(choice.name)!r}", library.near(choice.name)
         elif choice.name in choices:
@@ -153,7 +155,7 @@ def _version(
     versions = library.patches[choice.name]
     if choice.version is None:
         return _newest(versions.values(), known, findings)
-    if choice.version not in versions:
+    if choice.version not in versions and not library.explains(f"{choice.name}/{choice.version}"):
         pin = f"pin {_versions_for(versions, known)}, or drop the pin to follow the newest"
         findings.append(
             stack.finding(
@@ -240,7 +242,7 @@ def _takes_part(patch: PatchVersion, known: Facts, findings: list[Finding]) -> b
 def _holds(patch: PatchVersion, key: str, wanted: Mapping[str, Any], known: Facts, findings: list[Finding]) -> bool:
     """Returns whether the facts under a key of ``meta.yaml`` have the values that it names.
 
-    The first unknown fact makes the others count too: all unknown facts are reported at once.
+    The first unknown fact, or value that no stack has, makes the others count too: all of them are reported at once.
     """
     holds = True
     for path, values in wanted.items():
@@ -250,8 +252,14 @@ def _holds(patch: PatchVersion, key: str, wanted: Mapping[str, Any], known: Fact
             findings.append(_unknown_fact(patch, path, key, known))
             holds = False
             continue
-        if holds and value not in (values if isinstance(values, list) else [values]):
+        named = values if isinstance(values, list) else [values]
+        if value in named:
+            continue
+        impossible = [_impossible(patch, path, key, one, remedy) for one in named if (remedy := instead_of(path, one))]
+        if holds and not impossible:
             return False
+        findings += impossible
+        holds = False
     return holds
 
 
@@ -274,7 +282,7 @@ def _bind(
     params = dict(patch.defaults)
     sources: dict[str, ConfigPath] = {}
     filled = _filled(patch, known, findings)
-    if filled is None:
+    if filled is None or not patch.usable:
         return None
     for name, value in filled.items():
         if value is not None:
@@ -412,6 +420,17 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str, known: Facts) -> Fin
         field=key,
         file=f"{patch.file}/{META}",
         remedy=did_you_mean(path, _paths(known)) or fallback,
+    )
+
+
+def _impossible(patch: PatchVersion, path: str, key: str, value: Any, remedy: str) -> Finding:
+    return Finding(
+        "PAT012",
+        Severity.ERROR,
+        f"{key} of patch {patch.id} has {path} {plain(repr(value))}, which no stack has",
+        field=key,
+        file=f"{patch.file}/{META}",
+        remedy=remedy,
     )
 
 

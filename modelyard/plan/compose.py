@@ -295,10 +295,10 @@ def _clash(
     body = document.body.reveal()
     key = ObjectKey(str(body.get("apiVersion")), str(body.get("kind")), "", target)
     shown = hidden_change(key, path, first, second)
-    # The meta.yaml of a built-in patch cannot be changed.
-    own, other = (earlier, patch) if patch.built_in else (patch, earlier)
+    # The meta.yaml of a built-in patch cannot be changed, not even in a copy.
+    own, other = (earlier, patch) if patch.from_modelyard else (patch, earlier)
     remedy = "drop one of the patches"
-    if not own.built_in:
+    if not own.from_modelyard:
         where = f"the meta.yaml of {own.name}, in a new version if it is released"
         remedy += f", or add `overrides: [{other.name}]` to {where}"
     return Finding(
@@ -307,7 +307,7 @@ def _clash(
         f"{earlier.id} and {patch.id} set {field} differently: {' and '.join(map(_words, shown))}",
         target=target,
         field=field,
-        file=f"{patch.file}/{TEMPLATE}",
+        file=f"{own.file}/{TEMPLATE}",
         remedy=remedy,
     )
 

@@ -10,6 +10,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.pods import pod_places, pod_spec
 from modelyard.kube.state import ClusterState, ObjectKey
+from modelyard.stack.config import TARGET_KINDS
 from modelyard.stack.words import did_you_mean, few, nearest, plain
 from modelyard.workloads import Workload
 
@@ -34,6 +35,11 @@ def missing_target(
     or_else = "or install the platform first"
     if workload and not close:
         or_else = f"or leave it out with platform.without: [{workload.role}]"
+    have_as = {one.kind for one in state.objects.reveal() if (one.namespace, one.name) == (key.namespace, key.name)}
+    as_key = next((name for name, kind in TARGET_KINDS.items() if kind in have_as), None)
+    remedy = f"{first}, {or_else}"
+    if workload is not None and as_key is not None:
+        remedy = f"it is a {TARGET_KINDS[as_key]}: write {as_key}: {key.name} under targets.{workload.role}"
     where = "recorded platform" if state.source == "recorded" else "cluster"
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
@@ -44,7 +50,7 @@ def missing_target(
         field=f"targets.{workload.role}.{workload.kind[0].lower()}{workload.kind[1:]}" if workload else "",
         file="" if workload else f"{parts[0][0].file}/{TEMPLATE}",
         detail=f"used by {wanted_by}; a patch changes only existing objects",
-        remedy=f"{first}, {or_else}",
+        remedy=remedy,
     )
 
 
@@ -58,7 +64,7 @@ def _of_other_kind(key: ObjectKey, workload: Workload, parts: list[tuple[PatchVe
         f"{' and '.join(patches)} {verb} a {key.kind}, but {key.name} is a {workload.kind}",
         target=key.name,
         field=f"targets.{workload.role}",
-        file=f"{parts[0][0].file}/{TEMPLATE}",
+        file="" if parts[0][0].from_modelyard else f"{parts[0][0].file}/{TEMPLATE}",
         remedy="drop the version that modelyard:patches pins, or make a version for this kind (kind: {{ kind }})",
     )
 

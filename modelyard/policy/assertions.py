@@ -21,7 +21,7 @@ from modelyard.stack.config import nearest_place
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.untrusted import fullmatch, pattern_problem
-from modelyard.workloads import FACTS, fact_at
+from modelyard.workloads import FACTS, fact_at, instead_of
 
 EVERY = Value("*")
 """The element of a path that stands for every item of a list and every value of a map."""
@@ -235,7 +235,11 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
     if kind:
         yield ("match", "kinds"), f"match.kinds has the unknown kind {plain(kind)}", remedy
     if "when" in value.get("match", {}):
-        for fact in value["match"]["when"]:
+        for fact, values in value["match"]["when"].items():
+            for one in values if isinstance(values, list) else [values]:
+                if remedy := instead_of(fact, one):
+                    what = f"match.when has {plain(fact)} {plain(repr(one))}, which no stack has"
+                    yield ("match", "when", fact), what, remedy
             if fact not in FACTS:
                 remedy = did_you_mean(fact, FACTS) or "see the facts in modelyard explain PAT012"
                 yield ("match", "when", fact), f"match.when has the unknown fact {plain(fact)}", remedy

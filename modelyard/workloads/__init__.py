@@ -16,7 +16,7 @@ from modelyard.workloads.facts.jobs import (
     sized_resources,
 )
 from modelyard.workloads.facts.pool import node_labels
-from modelyard.workloads.facts.stack import FACTS, Facts, fact_at, source_of, stack_facts
+from modelyard.workloads.facts.stack import FACTS, Facts, fact_at, instead_of, source_of, stack_facts
 from modelyard.workloads.pods import Workload, by_object, every_workload, present, workloads
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "deployment_of",
     "every_workload",
     "fact_at",
+    "instead_of",
     "is_deployed",
     "job_facts",
     "namespace_of_job",

@@ -80,6 +80,10 @@ def test_replicas_are_whole_and_not_negative(project: Any, errors: Any, value: s
             "targets:\n  rayHead: {deployment: deployment-ray-hed}",
             1, "PAT013", "targets.rayHead.deployment", "mean deployment-ray-head?",
         ),
+        (
+            "targets:\n  rayHead: {statefulSet: deployment-ray-head}",
+            1, "PAT013", "targets.rayHead.statefulSet", "deployment: deployment-ray-head ",
+        ),
         ("targets:\n  rayHead: {container: ray-hed}", 1, "PAT014", "targets.rayHead.container", "mean ray-head?"),
     ],
 )  # fmt: skip

@@ -1,11 +1,13 @@
 """A fact: its path, how its value is computed, and where the stack file sets it."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from modelyard.stack.config import Config, Path
 
 Given = TypeVar("Given")
+FLAG: Final = (True, False)
+"""The values of a fact that is true or false."""
 
 
 class OtherSource(NamedTuple):
@@ -32,15 +34,21 @@ class Fact(NamedTuple, Generic[Given]):
     """Its other sources; the first that applies counts."""
     meaning: str = ""
     """A sentence; empty if the schema of stack files describes its source, which has the same value."""
+    values: tuple[Any, ...] | type = object
+    """All values that it can have, or their type."""
+
+    def can_be(self, value: Any) -> bool:
+        """Whether it has this value in any stack."""
+        return isinstance(value, self.values) if isinstance(self.values, type) else value in self.values
 
     def source_in(self, config: Config) -> Path:
         """Its source in a stack with this config."""
         return next((one.source for one in self.other_sources if one.applies(config)), self.source)
 
 
-def written(path: str, value: Callable[[Given], Any]) -> Fact[Given]:
+def written(path: str, value: Callable[[Given], Any], values: tuple[Any, ...] | type = object) -> Fact[Given]:
     """Returns a fact whose value stands in the stack file under the fact's own path."""
-    return Fact(path, value, tuple(path.split(".")))
+    return Fact(path, value, tuple(path.split(".")), values=values)
 
 
 def tree_of(table: Iterable[Fact[Given]]) -> dict[str, Any]:

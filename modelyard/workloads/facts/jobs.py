@@ -11,7 +11,7 @@ from modelyard.hardware.rules.shared import gpu_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.facts.environments import image_with, run_environment
-from modelyard.workloads.facts.fact import Fact
+from modelyard.workloads.facts.fact import FLAG, Fact
 from modelyard.workloads.facts.pool import gpu_facts, is_dispatched, namespace_of, takes_any_place
 from modelyard.workloads.facts.spark import driver_of, spark_facts
 
@@ -46,6 +46,7 @@ RESOURCES: Final[tuple[Fact[list[dict[str, Any]]], ...]] = (
         bool,
         ("resources",),
         meaning="Whether any resource has pods for jobs without a command.",
+        values=FLAG,
     ),
     Fact(
         "resources.pods",

@@ -7,7 +7,7 @@ from modelyard import quantity
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
-from modelyard.workloads.facts.fact import Fact, written
+from modelyard.workloads.facts.fact import FLAG, Fact, written
 from modelyard.workloads.facts.pool import namespace_of
 
 
@@ -71,6 +71,7 @@ NOTEBOOKS: Final[tuple[Fact[NotebookParts], ...]] = (
         lambda given: bool(given.placed),
         ("notebooks", "servers"),
         meaning="Whether any user has a server.",
+        values=FLAG,
     ),
     Fact(
         "notebooks.servers.spaces",

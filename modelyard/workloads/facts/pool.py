@@ -21,7 +21,7 @@ from modelyard.stack.pool import (
     Team,
     Within,
 )
-from modelyard.workloads.facts.fact import Fact, written
+from modelyard.workloads.facts.fact import FLAG, Fact, written
 
 _GPU_LABELS: Final = "nvidia.com/gpu."
 _RECLAIM: Final[Mapping[Reclaim | Within, str]] = {"any": "Any", "lower": "LowerPriority", "never": "Never"}
@@ -193,7 +193,13 @@ def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | 
 
 
 POOL: Final[tuple[Fact[Config], ...]] = (
-    Fact("pool.shared", lambda config: bool(config.teams), ("teams",), meaning="Whether the stack has teams."),
+    Fact(
+        "pool.shared",
+        lambda config: bool(config.teams),
+        ("teams",),
+        meaning="Whether the stack has teams.",
+        values=FLAG,
+    ),
     written("flavors", lambda config: [_flavor(one) for one in config.flavors]),
     written(
         "workerClusters", lambda config: [{"name": one.name, "secret": one.secret} for one in config.worker_clusters]
@@ -280,6 +286,7 @@ PARTITIONS: Final[tuple[Fact[Config], ...]] = (
         lambda config: bool(config.partitions),
         ("partitions",),
         meaning="Whether the stack has partitions.",
+        values=FLAG,
     ),
     Fact(
         "partitions.configs",
@@ -325,6 +332,7 @@ NODE_POOLS: Final[tuple[Fact[Config], ...]] = (
         lambda config: bool(config.node_pools),
         ("nodePools",),
         meaning="Whether the stack has node pools.",
+        values=FLAG,
     ),
     Fact(
         "nodePools.pools",

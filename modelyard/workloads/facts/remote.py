@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from modelyard.stack.config import Config, Path, dotted
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Cluster, RemoteQuota
-from modelyard.workloads.facts.fact import Fact, written
+from modelyard.workloads.facts.fact import FLAG, Fact, written
 
 
 class RemoteCluster(NamedTuple):
@@ -72,7 +72,7 @@ def quota_of(resource: Resource) -> RemoteQuota | None:
 REMOTE: Final[tuple[Fact[RemoteCluster], ...]] = (
     Fact("remote.name", lambda remote: remote.name, ("remote",), meaning="Name of the remote cluster."),
     written("remote.namespace", lambda remote: remote.cluster.namespace),
-    written("remote.createNamespace", lambda remote: remote.cluster.create_namespace),
+    written("remote.createNamespace", lambda remote: remote.cluster.create_namespace, FLAG),
     Fact(
         "remote.queues",
         lambda remote: [

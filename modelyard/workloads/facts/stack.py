@@ -7,11 +7,22 @@ rendered value leads back to the line that set it.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from modelyard.hardware.limits import RAY_PREVIEW
-from modelyard.stack.config import RAY_KINDS, ROLES, TARGET_KINDS, Config, Path, Stack
-from modelyard.workloads.facts.fact import Fact, OtherSource, tree_of, values_of, written
+from modelyard.stack.config import (
+    RAY_KINDS,
+    ROLES,
+    TARGET_KINDS,
+    Allocation,
+    AutoscalingMode,
+    Config,
+    Mode,
+    Path,
+    Stack,
+)
+from modelyard.stack.words import did_you_mean, listed
+from modelyard.workloads.facts.fact import FLAG, Fact, OtherSource, tree_of, values_of, written
 from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
 from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
 from modelyard.workloads.facts.pool import NODE_POOLS, PARTITIONS, POOL
@@ -64,19 +75,20 @@ def _queries(backend: Backend) -> tuple[Fact[Given], ...]:
 
 
 PLATFORM: Final[tuple[Fact[Given], ...]] = (
-    written("training", lambda given: given.config.training),
-    written("platform.release", lambda given: given.config.platform.release),
-    written("platform.mode", lambda given: given.config.platform.mode),
+    written("training", lambda given: given.config.training, tuple(BACKENDS)),
+    written("platform.release", lambda given: given.config.platform.release, str),
+    written("platform.mode", lambda given: given.config.platform.mode, get_args(Mode)),
     written("platform.namespace", lambda given: given.config.platform.namespace),
     written("gpu.model", lambda given: given.config.gpu.model),
     written("gpu.perWorker", lambda given: given.config.gpu.per_worker),
-    written("gpu.allocation", lambda given: given.config.gpu.allocation),
+    written("gpu.allocation", lambda given: given.config.gpu.allocation, get_args(Allocation)),
     # A task may choose multi_gpu whatever the default is, so the pod must support it.
     Fact(
         "gpu.several",
         lambda given: given.config.gpu.per_worker >= 2,
         ("gpu", "perWorker"),
         meaning="Whether a Ray worker pod has several GPUs.",
+        values=FLAG,
     ),
     Fact(
         "gpu.products",
@@ -96,6 +108,7 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
             ),
         ),
         meaning="Whether the platform has Ray.",
+        values=FLAG,
     ),
     Fact(
         "ray.since",
@@ -103,8 +116,9 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
         (),
         "the platform's releases decide it",
         meaning="The first release with Ray.",
+        values=str,
     ),
-    written("autoscaling.mode", lambda given: given.config.autoscaling.mode),
+    written("autoscaling.mode", lambda given: given.config.autoscaling.mode, get_args(AutoscalingMode)),
     written("autoscaling.maxReplicas", lambda given: given.config.autoscaling.max_replicas),
     *(fact for backend in BACKENDS.values() for fact in _queries(backend)),
     written("autoscaling.prometheus", lambda given: given.config.autoscaling.prometheus or ""),
@@ -115,6 +129,7 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
         lambda given: all(one.kind == "Deployment" for one in given.workloads),
         ("targets",),
         meaning="Whether all workloads are Deployments.",
+        values=FLAG,
     ),
     Fact("stack.name", lambda given: given.name, (), "the name of the stack file", meaning="Name of the stack."),
     Fact(
@@ -196,8 +211,9 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
         source: Path = (),
         why: str = "",
         other_sources: tuple[OtherSource, ...] = (),
+        values: tuple[Any, ...] | type = object,
     ) -> Fact[_Sized]:
-        return Fact(f"{role}.{name}", value, source, why, other_sources, _MEANINGS[name])
+        return Fact(f"{role}.{name}", value, source, why, other_sources, _MEANINGS[name], values)
 
     def own(name: str, value: Callable[[_Sized], Any], other_sources: tuple[OtherSource, ...] = ()) -> Fact[_Sized]:
         here = name in _SET[role]
@@ -216,7 +232,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
                 if key != "deployment"
             ),
         ),
-        fact("kind", lambda given: given.workload.kind, ("targets", role)),
+        fact("kind", lambda given: given.workload.kind, ("targets", role), values=tuple(kinds.values()) or object),
         fact("group", lambda given: given.workload.group, ("targets", role)),
         fact("container", lambda given: given.workload.container, ("targets", role, "container")),
         own("replicas", lambda given: given.workload.replicas, idle),
@@ -226,7 +242,13 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
         own("volume", lambda given: given.workload.volume),
         own("gracePeriod", lambda given: given.workload.grace_period),
         own("image", lambda given: given.workload.image),
-        fact("active", lambda given: given.workload.active, switch, "" if trains else "it is always active"),
+        fact(
+            "active",
+            lambda given: given.workload.active,
+            switch,
+            "" if trains else "it is always active",
+            values=FLAG,
+        ),
         fact(
             "maxReplicas",
             lambda given: given.config.autoscaling.max_replicas if given.workload.active else 0,
@@ -285,6 +307,18 @@ def fact_at(known: Facts, path: str) -> Any:
             raise KeyError(path)
         value = value[part]
     return value
+
+
+def instead_of(path: str, value: Any) -> str:
+    """Returns what to write instead of a value that the fact at a dotted path never has; empty if it can have it."""
+    fact = _EVERYWHERE.get(path)
+    if fact is None or fact.can_be(value):
+        return ""
+    if isinstance(fact.values, type):
+        return "write text, in quotes"
+    if fact.values == FLAG:
+        return "write true or false, without quotes"
+    return did_you_mean(str(value), fact.values) or f"write {listed(fact.values, 'or')}"
 
 
 def source_of(path: str, config: Config) -> Path:

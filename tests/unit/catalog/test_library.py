@@ -355,6 +355,38 @@ def test_all_unknown_facts_of_a_patch_are_reported_with_the_most_similar_ones(pr
     assert [finding.field for finding in listed] == ["params.memory", "params.b"]
 
 
+@pytest.mark.parametrize(
+    ("condition", "values"),
+    [
+        ("when: {autoscaling.mode: kdea}", ["did you mean keda?"]),
+        ("when: {autoscaling.mode: [kdea, annotations], ray.available: 'true'}", ["keda", "true or false"]),
+        ("for: {rayWorker.kind: RayClustr}", ["did you mean RayCluster?"]),
+        ("when: {platform.release: 23.10}", ["in quotes"]),
+    ],
+)
+def test_a_value_that_a_fact_never_has(project: Path, condition: str, values: list[str]) -> None:
+    add(project, "mine", meta=f"{condition}\n")
+    _, findings = chosen(load_library(project), stack())
+    assert {(finding.code, finding.field) for finding in findings} == {("PAT012", condition.partition(":")[0])}
+    for value, finding in zip(values, findings, strict=True):
+        assert value in finding.remedy
+
+
+def test_a_broken_schema_hides_nothing_in_meta(project: Path) -> None:
+    version = add(project, "mine", meta="params: {memory: worker.memory}\n")
+    (version / "schema.json").write_text("{")
+    library = load_library(project)
+    names, findings = chosen(library, stack(PatchChoice("mine", "v1")))
+    assert "mine@v1" not in names
+    assert [finding.code for finding in (*library.findings, *findings)] == ["PAT009", "PAT012"]
+    (version / "schema.json").write_text('{"type": "objct"}')
+    (version / "meta.yaml").write_text("phase: never\n")
+    library = load_library(project)
+    places = [finding.file.rpartition("/")[2] for finding in library.findings]
+    assert sorted(places) == ["meta.yaml", "schema.json"]
+    assert not chosen(library, stack(PatchChoice("mine", "v1")))[1]
+
+
 def test_a_fact_that_differs_before_unknown_ones_leaves_the_patch_out(project: Path) -> None:
     add(project, "mine", meta="when: {training: celery, trainin: ray}\n")
     assert "mine@v1" not in chosen(load_library(project), stack())[0]

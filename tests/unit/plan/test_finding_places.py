@@ -54,6 +54,13 @@ def test_an_error_in_a_parameter_is_reported_once_where_the_stack_file_sets_it(d
     assert (finding.field, finding.target) == ("patches[0].params.memory", "deployment-ray-model-training-worker")
 
 
+def test_a_conflict_is_reported_at_the_patch_that_can_change(dev: Any, tmp_path: Path) -> None:
+    site = dev.patched(tmp_path, "\n  strategy:\n    rollingUpdate:\n      maxSurge: 1", "overrides: []\n")
+    (tmp_path / "patches/zz-mine").rename(tmp_path / "patches/a-mine")
+    plan = site._replace(library=load_library(tmp_path)).plan()
+    assert only_error(plan) == ("PAT010", TEMPLATE.replace("zz-", "a-"), 7)
+
+
 @pytest.mark.parametrize("field", ["replica: {{ n }}", 'revisionHistoryLimit: "{{ n }}s"'])
 def test_an_error_of_a_template_stays_there_although_a_parameter_fills_the_field(
     dev: Any, tmp_path: Path, field: str

@@ -137,6 +137,7 @@ WRONG = (
     f"match: {{kinds: [Job, Deploymnt]}}\n{PRIORITY}",
     f"match: {{kinds: [Widget]}}\n{PRIORITY}",
     f"match: {{when: {{trainning: ray}}}}\n{PRIORITY}",
+    f"match: {{when: {{training: Ray}}}}\n{PRIORITY}",
     f"level: high\n{PRIORITY}",
     f"code: POL902\n{PRIORITY}",
     "assert: [\n",

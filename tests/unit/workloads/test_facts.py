@@ -14,7 +14,7 @@ from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
 from modelyard.stack.schema import schema_text
 from modelyard.workloads import FACTS, Facts, fact_at, source_of, stack_facts, workloads
-from modelyard.workloads.facts.fact import Fact, tree_of, values_of
+from modelyard.workloads.facts.fact import FLAG, Fact, tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE
 from tests.support.project_copies import ROOT
 
@@ -63,6 +63,9 @@ def test_the_tables_have_every_fact_of_a_stack_and_no_other(name: str) -> None:
     stack = loaded(name)
     known = stack_facts(stack, workloads(stack.config))
     assert set(leaves(known)) == FACTS.keys()
+    values = {path: fact_at(known, path) for path in FACTS}
+    assert all(FACTS[path].can_be(value) for path, value in values.items())
+    assert all((type(value) is bool) == (FACTS[path].values == FLAG) for path, value in values.items())
     json.dumps(known)
 
 
