@@ -254,7 +254,9 @@ def near_stack(name: str, known: Iterable[str]) -> str:
 
     have = sorted(known)
     origin = f"the name comes from {STACK}; " if os.environ.get(STACK) == name else ""
-    stacks = f"stacks are {', '.join(have)}" if have else "project has no stacks"
+    if not have:
+        return f"{origin}the project has no stacks yet; add stacks/Pulumi.<name>.yaml"
+    stacks = f"stacks are {', '.join(have)}"
     if len(have) == 1:
         stacks = f"only stack is {have[0]}"
     close = did_you_mean(_stack_of(name, have) or name, have)

@@ -86,10 +86,11 @@ def _python() -> Iterator[Check]:
         name, _, wanted = pinned.partition("==")
         has = _version(name)
         if has == wanted:
-            yield Check(name, "ok", f"{has}, tested with modelyard {__version__}")
+            yield Check(name, "ok", f"Python package {has}, tested with modelyard {__version__}")
         else:
             remedy = f"pip install '{name}=={wanted}'"
-            yield Check(name, "error", f"{has or 'not installed'}; modelyard {__version__} needs {wanted}", remedy)
+            found = f"Python package {has or 'not installed'}; modelyard {__version__} needs {wanted}"
+            yield Check(name, "error", found, remedy)
 
 
 def _version(package: str) -> str | None:

@@ -48,7 +48,7 @@ def run(args: Namespace) -> Exit:
     known = {*library.patches, *(patch.name for patch in new.values())} if args.release else library.patches
     if args.name is not None and name not in known:
         if any(finding.file.startswith(f"{PATCHES_FOLDER}/{name}/") for finding in library.findings):
-            raise Stop(Exit.USAGE, f"patch {name} cannot be read", "correct its errors first", library.findings)
+            raise Stop(Exit.FINDINGS, f"patch {name} cannot be read", "correct its errors first", library.findings)
         raise Stop(Exit.USAGE, f"unknown patch {name!r}", library.near(name), library.findings)
     if at and args.release:
         raise Stop(Exit.USAGE, f"--release takes no version: {args.name}", f"run: modelyard patches --release {name}")
@@ -89,7 +89,7 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
     from modelyard.files import write_atomically
 
     if library.findings:
-        raise Stop(Exit.USAGE, "nothing was released", "", library.findings)
+        raise Stop(Exit.FINDINGS, "nothing was released", "", library.findings)
     folder = root / PATCHES_FOLDER
     locked, _ = read_lock(folder)
     every = [patch for versions in library.patches.values() for patch in versions.values()]
@@ -103,7 +103,7 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
     drafts = [patch for name, patch in own.items() if name in fresh]
     if broken := [why for patch in drafts for why in _broken(patch)] or [*_unusable(root, library, drafts)]:
         raise Stop(
-            Exit.USAGE, f"nothing was released: {'; '.join(broken)}", "correct it; a released version never changes"
+            Exit.FINDINGS, f"nothing was released: {'; '.join(broken)}", "correct it; a released version never changes"
         )
     if fresh:
         given = {name: patch.sha256 for name, patch in built_in_versions().items()}

@@ -144,9 +144,15 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
         words = f"the recorded platform has formatVersion {found}; this modelyard reads {FORMAT_VERSION}"
         return None, (_error(stack, f"{shown}/{CLUSTER_FILE}", words, f"upgrade modelyard, or {remedy}"),)
     objects: dict[ObjectKey, dict[str, Any]] = {}
+    places: dict[ObjectKey, str] = {}
     for file, body in parsed.items():
         try:
-            objects[_key(body)] = body
+            key = _key(body)
+            objects[key] = body
+            if (other := places.setdefault(key, file)) != file:
+                wrong, right = (other, file) if _object_file(key) == file else (file, other)
+                summary = f"the recorded platform has {key.kind} {key.name} twice, also in {right}"
+                findings.append(_error(stack, f"{shown}/{wrong}", summary, f"delete {wrong}, then {remedy}"))
         except (KeyError, ValueError) as error:
             findings.append(not_recorded(stack, f"{shown}/{file}", _words(error), remedy))
     if findings:

@@ -174,7 +174,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         return Finding(
             "OWN003",
             Severity.WARNING,
-            f"{' and '.join(tools)} {'holds' if len(tools) == 1 else 'hold'} {field} and will write it again at "
+            f"{' and '.join(tools)} {'owns' if len(tools) == 1 else 'own'} {field} and will write it again at "
             f"{'its' if len(tools) == 1 else 'their'} next sync",
             target=target,
             field=field,

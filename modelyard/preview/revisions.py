@@ -103,6 +103,7 @@ def commit_of(root: Path, name: str) -> str:
     """
     found = _commit(root, name)
     if found is None:
+        _refuse_empty(root)
         known = (tried(root, "for-each-ref", "--format=%(refname:short)") or "").split()
         close = did_you_mean(name, known) or did_you_mean(f"origin/{name}", known, likeness=0.8)
         raise RevisionError(
@@ -111,6 +112,13 @@ def commit_of(root: Path, name: str) -> str:
             or f"use a branch, tag or commit of this repository, such as origin/main; fetch it first ({FULL_CLONE})",
         )
     return found.strip()
+
+
+def _refuse_empty(root: Path) -> None:
+    """Raises an error if there is no repository, or no commit in it."""
+    git(root, "rev-parse", "--git-dir")
+    if tried(root, "rev-parse", "--verify", "HEAD") is None:
+        raise RevisionError("this repository has no commit", "commit the project, then change it on a branch")
 
 
 def _commit(root: Path, name: str) -> str | None:
@@ -269,9 +277,7 @@ def default_base(root: Path, environment: Mapping[str, str]) -> str:
         if _commit(root, name) is not None:
             # Such as ``origin/main``.
             return git(root, "rev-parse", "--abbrev-ref", name).strip() if name == "origin/HEAD" else name
-    git(root, "rev-parse", "--git-dir")  # outside a repository, this is the error
-    if tried(root, "rev-parse", "--verify", "HEAD") is None:
-        raise RevisionError("this repository has no commit", "commit the project, then change it on a branch")
+    _refuse_empty(root)
     branch = asked[0].removeprefix("origin/") if asked else "main"
     raise RevisionError(
         f"this clone has no {listed(asked or _DEFAULTS)} to compare with",

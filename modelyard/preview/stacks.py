@@ -10,7 +10,7 @@ from modelyard.hardware.gpu_models import own_gpus
 from modelyard.hardware.own import in_project, of_project
 from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.cost.prices import Prices
-from modelyard.plan.cost.project import priced, prices_of
+from modelyard.plan.cost.project import priced, prices_in, prices_of
 from modelyard.plan.cost.values import StackCost
 from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown
 from modelyard.plan.trace import place_field
@@ -102,9 +102,8 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
     if head is None:
         cost = _running_cost(base_root, before, today)
     else:
-        old_prices = prices_of(base_root, before.stack)[0] if before.stack is not None else None
         also = given_up(base, head, following) if following is not None else ()
-        cost = _cost(head_root, _with_left(ahead, before), also, old_prices)
+        cost = _cost(head_root, _with_left(ahead, before), also, prices_in(before))
     if not changes_anything(difference) and not _other_amounts(cost):
         return None
     return difference._replace(topology=topology(before, ahead), cost=cost)

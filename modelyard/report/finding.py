@@ -13,7 +13,7 @@ from modelyard.stack.words import few, plural
 
 _FIELD = "{field}"
 _TAKES = f"takes ownership of {_FIELD} from "
-_WRITES = (f" keeps writing {_FIELD}", f" holds {_FIELD} and will write it again at its next sync")
+_WRITES = (f" keeps writing {_FIELD}", f" owns {_FIELD} and will write it again at its next sync")
 """The plan's words for one field and its owner, which stands behind or before them."""
 
 

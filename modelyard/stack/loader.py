@@ -153,7 +153,11 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
             known = stacks_in(path.parent)
         except OSError:
             known = []
-        have = f"the stacks are {listed(known, 'and')}" if known else f"{plain(path.parent.name)}/ has no stacks"
+        have = (
+            f"the stacks are {listed(known, 'and')}"
+            if known
+            else f"{plain(path.parent.name)}/ has no stacks; add {plain(path.name)}"
+        )
         close = did_you_mean(stack, known)
         remedy = f"{close} {have}" if close else have
         return Problem(codes.UNREADABLE, f"unknown stack '{plain(stack)}'", remedy=remedy)

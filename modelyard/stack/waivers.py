@@ -18,8 +18,8 @@ def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tup
     """Returns the findings, with a waiver's reason where one applies, and what is wrong with the waivers themselves.
 
     A waiver covers findings of its code in its stack and, if it names a target, of that target, up to and including its
-    expiry date. A waiver that is expired or has an unknown code covers nothing and is an error; another waiver that
-    covers nothing is advice to remove it. A waiver that does not say who decided is a warning.
+    expiry date. A waiver that is expired, or whose code is unknown or cannot be waived, covers nothing and is an error;
+    another waiver that covers nothing is advice to remove it. A waiver that does not say who decided is a warning.
     Waivers for policy codes are not judged here; ``apply_policy_waivers`` does that.
 
     Args:
@@ -105,6 +105,14 @@ def _nobody(index: int, waiver: Waiver, stack: Stack) -> Finding:
 def _unused(index: int, waiver: Waiver, stack: Stack, rules: Collection[str] = ()) -> Finding:
     from modelyard.explanations import explanations
 
+    if waiver.code.startswith(UNWAIVABLE):
+        return stack.finding(
+            codes.WAIVER_CODE,
+            Severity.ERROR,
+            ("waivers", index, "code"),
+            f"{waiver.code} cannot be waived",
+            "correct what the finding names, and remove the waiver",
+        )
     known = explanations()
     if waiver.code not in known and waiver.code not in rules:
         return stack.finding(
@@ -120,7 +128,7 @@ def _unused(index: int, waiver: Waiver, stack: Stack, rules: Collection[str] = (
         Severity.ADVICE,
         ("waivers", index),
         f"the waiver of {waiver.code}{of} covers no finding",
-        _remedy(waiver, "remove it, unless it is for a finding of a live plan or of check --prometheus"),
+        "remove it, unless it is for a finding of a live plan or of check --prometheus",
     )
 
 

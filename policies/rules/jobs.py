@@ -5,6 +5,7 @@ from typing import Any
 
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.policy import Finding, Params, Subject, Template, mapping, rule
+from modelyard.stack.durations import text
 
 _ON_OBJECT = {
     "Job": "spec.activeDeadlineSeconds",
@@ -50,7 +51,7 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
     ```
 
     ```text
-    fine-tune is ended after 3600 s, but a training job may run for 21600 s
+    fine-tune is ended after 1h, but a training job may run for 6h
     ```
 
     **Fix.** Raise the deadline to a few minutes more than the longest job, or leave it out; the platform ends its own
@@ -60,11 +61,12 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
         return
     for field, value in _deadlines(subject):
         if isinstance(value, int) and value < params["seconds"]:
+            longest = text(params["seconds"])
             yield subject.finding(
-                f"{subject.name} is ended after {value} s, but a training job may run for {params['seconds']} s",
+                f"{subject.name} is ended after {text(value)}, but a training job may run for {longest}",
                 field=field,
                 detail="the deadline kills the pod with the job in it",
-                remedy=f"raise it to more than {params['seconds']}, or leave it out",
+                remedy=f"raise it to more than {params['seconds']} seconds, or leave it out",
             )
 
 

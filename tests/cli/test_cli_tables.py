@@ -49,7 +49,7 @@ def test_patches_are_sorted_by_name(run: Any) -> None:
 def test_a_draft_with_a_broken_template_is_not_released(project: Any, refused: Any) -> None:
     project.patch("mine", "# target: deployment-api-server\n{{ a b }}\n")
     project.patch("deep", "{% for a in b %}" * 25 + "{% endfor %}" * 25)
-    result = refused("patches", "--release", code=2)
+    result = refused("patches", "--release", code=1)
     assert {"patches/mine/v1/patch.yaml.j2:2", "patches/deep/v1/patch.yaml.j2"} <= set(result.words.split())
     assert "mine" not in (project.patches / "patches.lock").read_text()
 
@@ -68,7 +68,7 @@ def test_a_draft_whose_output_is_not_a_patch_is_not_released(
 ) -> None:
     head = "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
     file = project.patch("mine", head + template, meta, schema) / "patch.yaml.j2"
-    assert "patches/mine/v1/patch.yaml.j2:" in refused("patches", "mine", "--release", code=2).words
+    assert "patches/mine/v1/patch.yaml.j2:" in refused("patches", "mine", "--release", code=1).words
     assert "mine" not in (project.patches / "patches.lock").read_text()
     file.write_text(head + template.replace("[", ""))
     assert run("patches", "mine", "--release").code == 0
@@ -82,7 +82,7 @@ def test_a_released_draft_cannot_change(project: Any, run: Any, golden: Any) -> 
     (folder / "meta.yaml").write_text("description: changed\n")
     before = (project.patches / "patches.lock").read_text()
     result = run("patches", "--release")
-    assert (result.code, result.errors) == (2, ["PAT003"])
+    assert (result.code, result.errors) == (1, ["PAT003"])
     assert "patches/mine/v1/meta.yaml:1" in result.err
     assert (project.patches / "patches.lock").read_text() == before
 
@@ -102,7 +102,7 @@ def test_releasing_one_patch_does_not_release_others(project: Any, run: Any, gol
 def test_a_patch_that_cannot_be_read_is_not_called_unknown(project: Any, run: Any, words: tuple[str, ...]) -> None:
     (project.patch("mine", "# target: deployment-api-server\n") / "schema.json").write_text("{")
     result = run(*words)
-    assert (result.code, result.errors) == (2, ["PAT009"])
+    assert (result.code, result.errors) == (1, ["PAT009"])
     assert "patches/mine/v1/schema.json:1" in result.text
 
 

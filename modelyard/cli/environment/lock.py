@@ -34,7 +34,7 @@ def run(args: Namespace) -> Exit:
     environment = chosen_environment(stack, args.name)
     wrong = tuple(check_lists(stack))
     if wrong:
-        raise Stop(Exit.USAGE, f"{environment.name} cannot be locked", "", wrong)
+        raise Stop(Exit.FINDINGS, f"{environment.name} cannot be locked", "", wrong)
     files = environment.files
     assert files is not None  # chosen_stack has read them
     _may_replace(root, files.lock_file)
@@ -64,5 +64,8 @@ def _may_replace(root: Path, name: str) -> None:
         why = "" if is_lock(read_text(root / name, limit=MAX_BYTES, within=root)) else "it is not a lock file"
     except ReadError as error:
         why = "" if error.missing else error.reason
+    folder = (root / name).parent
+    if folder.exists() and not folder.is_dir():
+        why = f"{folder.name} is not a folder"
     if why:
         raise Stop(Exit.USAGE, f"cannot write {name}: {why}", "move it away and lock again")

@@ -23,6 +23,7 @@ from modelyard.probes import Busy
 from modelyard.probes.asking import ask
 from modelyard.probes.values import NO_DRAIN, STOP
 from modelyard.probes.waiting import GaveUp, wait
+from modelyard.stack.durations import text
 from modelyard.workloads.training.backend import Source
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class Rollouts:
             if stop_asked():
                 raise pulumi.RunError(f"stopped while {target.name} rolls out ({state}); the rollout continues")
             if time.monotonic() >= until:
-                raise pulumi.RunError(f"{target.name} has not rolled out in {patience} s: {state}")
+                raise pulumi.RunError(f"{target.name} has not rolled out in {text(patience)}: {state}")
             if not reported:
                 reported = state
                 pulumi.log.info(f"{target.key.kind} {target.name}{ROLLING} ({state})")

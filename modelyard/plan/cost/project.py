@@ -41,10 +41,8 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     A stack that could not be planned, or whose price file has errors, is returned unchanged. ``earlier`` are the
     earlier prices, if they change with the plan.
     """
-    if planned.stack is None or planned.plan is None or planned.state is None:
-        return planned
-    prices = LIST if planned.stack.config.prices is None else planned.prices
-    if prices is None:
+    prices = prices_in(planned)
+    if planned.stack is None or planned.plan is None or planned.state is None or prices is None:
         return planned
     try:
         costs = {plan.remote: cost_of(plan, state, prices, earlier).targets for plan, state in planned.clusters}
@@ -63,6 +61,12 @@ def _jobs_only(stack: Stack, names: Collection[str]) -> Iterator[JobsOnly]:
             quotas = [one.remote.cluster.quota for one in remote.resources if one.remote and one.remote.cluster]
             limits = [quota.gpus for quota in quotas if quota is not None]
             yield JobsOnly(remote.name, sum(limits) if len(limits) == len(quotas) else None)
+
+
+def prices_in(planned: Planned) -> Prices | None:
+    """The prices that a stack was planned with; None if it has no plan, or its price file has errors."""
+    lists = planned.stack is not None and planned.stack.config.prices is None
+    return LIST if lists else planned.prices
 
 
 @of_project

@@ -9,7 +9,7 @@ from modelyard.stack.environments import Environment, Fault, Files, Lock
 from modelyard.workloads.environments.conda import channels_of
 from modelyard.workloads.environments.conda import faults_of as faults_of_conda
 from modelyard.workloads.environments.lists import Line, faults_of, lines_of
-from modelyard.workloads.environments.locks import MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
+from modelyard.workloads.environments.locks import FOLDER, MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
 from modelyard.workloads.facts.environments import image_of
 
 
@@ -62,12 +62,16 @@ def _lines(root: Path, environment: Environment, faults: list[Fault]) -> tuple[L
         return ()
     lines = tuple(lines_of(text))
     if not lines:
-        faults.append(Fault("lists no packages", "write one requirement a line", "requirements", file=file))
+        faults.append(Fault("lists no packages", "write one requirement a line", "requirements", file=file, line=1))
     faults += faults_of(lines, "requirements", file)
     return lines
 
 
 def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
+    folder = (root / file).parent
+    if folder.exists() and not folder.is_dir():
+        faults.append(Fault("is not a folder", "move it away: it is the folder of the locks", file=FOLDER))
+        return None
     if not (root / file).exists() and not (root / file).is_symlink():
         return None
     text = _text(root, file, faults, "")

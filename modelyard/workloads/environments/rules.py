@@ -118,14 +118,14 @@ def _of_lock(fault: Fault) -> bool:
 
 
 def _fault(stack: Stack, index: int, environment: Environment, fault: Fault, code: str) -> Finding:
-    """Returns a fault at its place: a line of its file, or of the stack file."""
+    """Returns a fault at its place: its file, or the key of the stack file that names a file without the line."""
     path: tuple[str | int, ...] = ("environments", index)
     path = (*path, fault.key) if fault.key else path
     path = (*path, fault.item) if fault.item is not None else path
     about = fault.file or f"Python environment {environment.name}"
     finding = stack.finding(code, Severity.ERROR, path, f"{about} {fault.summary}", fault.remedy)
-    if fault.file and fault.line:
-        return finding._replace(file=fault.file, line=fault.line, column=1)
+    if fault.line or _of_lock(fault):
+        return finding._replace(file=fault.file, line=fault.line, column=1 if fault.line else 0)
     return finding
 
 

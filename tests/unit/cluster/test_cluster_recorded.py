@@ -166,6 +166,19 @@ def test_a_part_of_an_objects_name_that_is_not_text_is_a_finding(tmp_path: Path,
     assert findings[0].file.endswith(file.name)
 
 
+def test_an_object_in_two_files_is_a_finding_at_the_file_with_another_name(tmp_path: Path) -> None:
+    cluster, objects = raw("dev")
+    write(tmp_path, cluster, objects)
+    head, server = (
+        recorded_folder(tmp_path, "dev") / f"deployment.ml-platform.deployment-{name}.json"
+        for name in ("ray-head", "api-server")
+    )
+    server.write_text(head.read_text())
+    state, (finding,) = load_recorded(tmp_path, "dev")
+    assert state is None
+    assert (finding.code, finding.file) == ("CFG102", f"stacks/recorded/dev/{server.name}")
+
+
 def test_a_damaged_recording_of_a_remote_cluster_is_a_finding_of_its_stack(tmp_path: Path) -> None:
     cluster, objects = raw("dev")
     write(tmp_path, cluster, objects)

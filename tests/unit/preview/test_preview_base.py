@@ -1,6 +1,7 @@
 """The commit that a preview compares with if the user names none, in real repositories."""
 
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -83,9 +84,10 @@ def test_a_repository_without_a_commit_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RevisionError, match="no git repository"):
         default_base(tmp_path, {})
     git(tmp_path, "init", "--quiet")
-    with pytest.raises(RevisionError, match="no commit") as error:
-        default_base(tmp_path, {})
-    assert error.value.remedy.startswith("commit ")
+    for ask in (partial(default_base, tmp_path, {}), partial(commit_of, tmp_path, "HEAD")):
+        with pytest.raises(RevisionError, match="no commit") as error:
+            ask()
+        assert error.value.remedy.startswith("commit ")
 
 
 def test_a_clone_of_one_branch_needs_a_base(repository: Repository, tmp_path: Path) -> None:

@@ -150,8 +150,15 @@ def test_unreadable_files_are_errors(root: Path, tmp_path_factory: Any, where: s
 def test_an_edited_lock_is_an_error(root: Path) -> None:
     (root / "environments/tabular.lock").write_text(LOCK + "extra==1\n")
     (finding,) = told(root)
-    assert finding.code == "ENV005"
+    assert (finding.code, finding.file) == ("ENV005", "environments/tabular.lock")
     assert "entry 3" in finding.summary
+
+
+def test_a_file_in_place_of_the_folder_of_locks_is_an_error(root: Path) -> None:
+    (root / "environments").rename(root / "aside")
+    (root / "environments").write_text("")
+    (finding,) = told(root)
+    assert (finding.code, finding.file) == ("ENV005", "environments")
 
 
 def test_a_conda_lock_is_for_the_cuda_version_of_the_platform(root: Path) -> None:
