@@ -41,8 +41,10 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     A stack that could not be planned, or whose price file has errors, is returned unchanged. ``earlier`` are the
     earlier prices, if they change with the plan.
     """
+    if planned.stack is None or planned.plan is None or planned.state is None:
+        return planned
     prices = prices_in(planned)
-    if planned.stack is None or planned.plan is None or planned.state is None or prices is None:
+    if prices is None:
         return planned
     try:
         costs = {plan.remote: cost_of(plan, state, prices, earlier).targets for plan, state in planned.clusters}
