@@ -218,8 +218,9 @@ def load_library(root: Path) -> Library:
     wanted = locked.keys() if has_lock(folder) and not unclear else None
     findings += first(
         # The other content is not quoted: it may be anything.
-        _error("PAT003", LOCK, f"line {number} is not a name, a version and a SHA-256", _lock_remedy(lines), number)
+        _error("PAT003", LOCK, f"line {number} {what}", remedy, number)
         for number in bad_lines
+        for what, remedy in (_bad_line(number, lines, locked),)
     )
     at = [PATCHES_FOLDER]
     try:
@@ -241,6 +242,13 @@ def load_library(root: Path) -> Library:
         unlocked = [patch for patch in every if patch.built_in and wanted is None]
     released = frozenset(locked) | {f"{one.name}/{one.version}" for one in unlocked}
     return Library(patches, tuple(findings), released, has_lock(folder))
+
+
+def _bad_line(number: int, lines: Mapping[str, int], locked: Collection[str]) -> tuple[str, str]:
+    """What is wrong with a line of the lock, and what to do; ``lines`` are the numbers of its lines by first word."""
+    if any(lines[name] == number for name in locked):
+        return "repeats the version of an earlier line", "remove one of the two lines"
+    return "is not a name, a version and a SHA-256", _lock_remedy(lines)
 
 
 def _lock_remedy(words: Collection[str]) -> str:

@@ -11,7 +11,7 @@ from modelyard.catalog.templates import Rendered, in_time, render, render_base, 
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
 from modelyard.names import PATCHES_FOLDER
-from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack, dotted
+from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack, dotted, nearest_place
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.mistakes import given, kinds_of
 from modelyard.stack.secret import Secret
@@ -336,8 +336,31 @@ def _misfits(
             continue
         for at, summary, remedy in _worded(patch, error, secret):
             source = sources.get(str(at[0]), ()) if at else ()
+            misfit = _misfit(patch, summary, remedy)._replace(field=".".join(map(str, at)))
+            if key := _wrong_key(patch, error, source):
+                yield _of_schema(patch, misfit, str(at[0]), key)
+                continue
             where = source or (("patches", index) if index >= 0 and not whole else ())
-            yield stack.place(_misfit(patch, summary, remedy)._replace(field=".".join(map(str, at))), *where)
+            yield stack.place(misfit, *where)
+
+
+def _wrong_key(patch: PatchVersion, error: "ValidationError", source: ConfigPath) -> str:
+    """The key of a parameter's schema that is wrong, whatever the stack has; empty if the value may be wrong."""
+    if not error.instance_path:
+        return ""
+    if not source:
+        return "default" if str(error.instance_path[0]) in patch.defaults else ""
+    # A fact has one type in all stacks.
+    fills = len(error.instance_path) == 1 and source[:1] != ("patches",)
+    return "type" if fills and error.kind.name == "type" else ""
+
+
+def _of_schema(patch: PatchVersion, misfit: Finding, name: str, key: str) -> Finding:
+    """The finding about a parameter that its own schema or the fact that fills it contradicts."""
+    document, _ = parse(patch.schema_text.encode())
+    line, column = nearest_place(document.keys if document is not None else {}, ("properties", name, key), (1, 0))
+    remedy = f"correct {key} of {name} in the schema, or pass another value under modelyard:patches params"
+    return misfit._replace(file=f"{patch.file}/{SCHEMA}", line=line, column=column, remedy=remedy, detail="")
 
 
 def _other_stacks(patch: PatchVersion, fact: str, value: Any, index: int, stack: Stack) -> Finding:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _MOST_LABELS = 8
 """Labels, or values of one, that a suggestion lists."""
 
+ADD_STACK = "add Pulumi.<name>.yaml in stacks/, or in the folder that stackConfigDir in Pulumi.yaml names"
+"""What to do in a project without stack files."""
+
 
 def project_root(args: Namespace) -> Path:
     """The nearest folder upward that holds Pulumi.yaml; ends the run if that file is invalid."""
@@ -65,7 +68,7 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
         raise Stop(Exit.USAGE, "both --all and names of stacks were given", "give one of them")
     if everything:
         if not known:
-            raise Stop(Exit.USAGE, "the project has no stack files", "add stacks/Pulumi.<name>.yaml")
+            raise Stop(Exit.USAGE, "the project has no stack files", ADD_STACK)
         # Do not silently skip a misnamed stack file.
         return dict(sorted({**{found.name: found.path for found in misnamed(root)}, **known}.items()))
     names = names or [_named(sorted(known), None, more=", or give --all")]
@@ -184,7 +187,7 @@ def _named(known: Sequence[str], named: str | None, *, more: str = "") -> str:
         raise Stop(
             Exit.USAGE,
             "no stack was given",
-            f"name one of {', '.join(known)}{more}, or set {STACK}" if known else "add stacks/Pulumi.<name>.yaml",
+            f"name one of {', '.join(known)}{more}, or set {STACK}" if known else ADD_STACK,
         )
     return name
 
@@ -255,7 +258,7 @@ def near_stack(name: str, known: Iterable[str]) -> str:
     have = sorted(known)
     origin = f"the name comes from {STACK}; " if os.environ.get(STACK) == name else ""
     if not have:
-        return f"{origin}the project has no stacks yet; add stacks/Pulumi.<name>.yaml"
+        return f"{origin}the project has no stacks yet; {ADD_STACK}"
     stacks = f"stacks are {', '.join(have)}"
     if len(have) == 1:
         stacks = f"only stack is {have[0]}"

@@ -128,7 +128,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
         except ValueError as error:
             summary = f"the recorded platform cannot be read: {not_json(error)}"
             line, column = getattr(error, "lineno", 0), getattr(error, "colno", 0)
-            damaged = _error(stack, f"{shown}/{path.name}", summary, remedy)
+            damaged = _error(stack, f"{shown}/{path.name}", summary, f"delete {path.name}, then {remedy}")
             findings.append(damaged._replace(line=line, column=column))
         except ReadError as error:
             summary = f"the recorded platform cannot be read: {error.reason}"
@@ -154,7 +154,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
                 summary = f"the recorded platform has {key.kind} {key.name} twice, also in {right}"
                 findings.append(_error(stack, f"{shown}/{wrong}", summary, f"delete {wrong}, then {remedy}"))
         except (KeyError, ValueError) as error:
-            findings.append(not_recorded(stack, f"{shown}/{file}", _words(error), remedy))
+            findings.append(not_recorded(stack, f"{shown}/{file}", _words(error), f"delete {file}, then {remedy}"))
     if findings:
         return None, tuple(findings)
     try:

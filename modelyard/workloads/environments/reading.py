@@ -2,6 +2,7 @@
 
 from errno import EFBIG
 from pathlib import Path
+from typing import Final
 
 from modelyard.files import ReadError, read_text
 from modelyard.stack.config import Config, Stack
@@ -11,6 +12,8 @@ from modelyard.workloads.environments.conda import faults_of as faults_of_conda
 from modelyard.workloads.environments.lists import Line, faults_of, lines_of
 from modelyard.workloads.environments.locks import FOLDER, MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
 from modelyard.workloads.facts.environments import image_of
+
+_LOCK_AGAIN: Final = "delete it and lock the Python environment again; do not edit lock files"
 
 
 def with_files(root: Path, stack: Stack) -> Stack:
@@ -78,8 +81,7 @@ def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
     try:
         return parse_lock(text) if text is not None else None
     except LockError as error:
-        remedy = "delete it and lock the Python environment again; do not edit lock files"
-        faults.append(Fault(f"is not a lock file: {error}", remedy, file=file))
+        faults.append(Fault(f"is not a lock file: {error}", _LOCK_AGAIN, file=file))
         return None
 
 
@@ -94,5 +96,7 @@ def _text(root: Path, file: str, faults: list[Fault], key: str) -> str | None:
             remedy = "add the file, or correct its path, which is relative to the project folder"
         elif error.errno == EFBIG:
             remedy = "list fewer packages"
+        elif not key:
+            remedy = _LOCK_AGAIN
         faults.append(Fault(summary, remedy, key, file=file))
         return None

@@ -372,6 +372,31 @@ def test_a_value_that_a_fact_never_has(project: Path, condition: str, values: li
         assert value in finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("parameter", "key"),
+    [('"memory": {"type": "integer"}', "type"), ('"b": {\n"default": 3,\n"type": "string"}', "default")],
+)
+def test_a_schema_that_contradicts_its_default_or_a_fact_is_reported_there(
+    project: Path, parameter: str, key: str
+) -> None:
+    version = add(project, "mine", meta="params: {memory: rayWorker.memory}\n")
+    properties = parameter if "memory" in parameter else f'"memory": {{}}, {parameter}'
+    (version / "schema.json").write_text(f'{{"properties": {{{properties}}}}}')
+    _, (finding,) = chosen(load_library(project), stack())
+    line = 2 if key == "default" else 1
+    assert (finding.code, finding.file, finding.line) == ("PAT004", "patches/mine/v1/schema.json", line)
+    assert f" {key} " in finding.remedy
+
+
+def test_a_repeated_line_of_the_lock_is_removed(project: Path) -> None:
+    lock = project / "patches/patches.lock"
+    lines = lock.read_text().splitlines()
+    lock.write_text("\n".join([*lines, next(line for line in lines if not line.startswith("#"))]))
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.line) == ("PAT003", len(lines) + 1)
+    assert finding.remedy.startswith("remove ")
+
+
 def test_a_broken_schema_hides_nothing_in_meta(project: Path) -> None:
     version = add(project, "mine", meta="params: {memory: worker.memory}\n")
     (version / "schema.json").write_text("{")
