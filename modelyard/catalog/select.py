@@ -154,7 +154,13 @@ def _version(
     """Returns the version of a patch that the stack pins, else the newest for stacks with these facts."""
     versions = library.patches[choice.name]
     if choice.version is None:
-        return _newest(versions.values(), known, findings)
+        reported = len(findings)
+        newest = _newest(versions.values(), known, findings)
+        if newest is None and index >= 0 and len(findings) == reported:
+            summary = f"patch {choice.name} has no version for this stack"
+            remedy = f"drop the entry, or add a version of {choice.name} whose for in meta.yaml this stack meets"
+            findings.append(stack.finding("PAT002", Severity.ERROR, ("patches", index, "name"), summary, remedy))
+        return newest
     if choice.version not in versions and not library.explains(f"{choice.name}/{choice.version}"):
         pin = f"pin {_versions_for(versions, known)}, or drop the pin to follow the newest"
         findings.append(
@@ -255,7 +261,8 @@ def _holds(patch: PatchVersion, key: str, wanted: Mapping[str, Any], known: Fact
         named = values if isinstance(values, list) else [values]
         if value in named:
             continue
-        impossible = [_impossible(patch, path, key, one, remedy) for one in named if (remedy := instead_of(path, one))]
+        remedies = ((one, instead_of(path, one) or _other_kind(value, one)) for one in named)
+        impossible = [_impossible(patch, path, key, one, remedy) for one, remedy in remedies if remedy]
         if holds and not impossible:
             return False
         findings += impossible
@@ -444,6 +451,21 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str, known: Facts) -> Fin
         file=f"{patch.file}/{META}",
         remedy=did_you_mean(path, _paths(known)) or fallback,
     )
+
+
+_KINDS: Mapping[type, str] = {
+    bool: "write true or false, without quotes",
+    int: "write a whole number, without quotes",
+    str: "write text, in quotes",
+    list: "use another fact: this one is a list",
+    dict: "use one of the facts whose paths begin with it",
+}
+"""What to write instead of a value of another type than the fact, by the fact's type."""
+
+
+def _other_kind(value: Any, wanted: Any) -> str:
+    """What to write instead of a value of another type than the fact; empty if the types agree or one is unset."""
+    return _KINDS.get(type(value), "") if type(wanted) in _KINDS and type(wanted) is not type(value) else ""
 
 
 def _impossible(patch: PatchVersion, path: str, key: str, value: Any, remedy: str) -> Finding:

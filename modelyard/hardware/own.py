@@ -126,7 +126,7 @@ def _unclear(document: Document) -> Iterator[Mistake]:
         if isinstance(source, str) and source and not source.strip():
             summary = f"gpus[{index}].source is blank"
             yield Mistake(("gpus", index, "source"), codes.FORM, summary, "write where the numbers come from")
-        if "cuda" not in item and compute is not None and not _alike(compute):
+        if "cuda" not in item and compute is not None and "." in item["compute"] and not _alike(compute):
             summary = f"gpus[{index}].cuda is missing, and no known GPU has compute capability {_dotted(compute)}"
             remedy = f'add `cuda: {{first: "12.8"}}` to gpus[{index}], with the first CUDA version that supports it'
             meant = ("gpus", index, "cuda")

@@ -25,7 +25,7 @@ from modelyard.plan.trace import Renderings, with_items
 from modelyard.plan.undo.dropped import Dropped, dropped_objects, of_another_state, planned_drop, strangers
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack, dotted
-from modelyard.stack.words import nearest
+from modelyard.stack.words import nearest, plain
 from modelyard.workloads import Facts, Workload
 
 _TARGET = regex(r"^#\s*target:\s*(.*?)\s*$", re.MULTILINE)
@@ -185,6 +185,7 @@ def _rendered(chosen: Iterable[Selected], config: Config) -> _Rendered:
         findings += rendered.findings
         for document in rendered.documents:
             parts.setdefault(_key(document, namespace), []).append((one.patch, document))
+            findings += _elsewhere(one.patch, document, namespace)
         if not one.patch.owns(config.platform.mode):
             continue
         missing = sorted(name for name, value in one.params.reveal().items() if value is None)
@@ -267,6 +268,21 @@ def _exists(schema: merge.Type, path: merge.Path) -> bool:
             return False
         kind = kind.child[element] if isinstance(element, str) else kind.item
     return kind is not None
+
+
+def _elsewhere(patch: PatchVersion, document: Document, namespace: str) -> Iterator[Finding]:
+    """Yields the warning about a document that names another namespace than that of the object that it changes."""
+    named = document.body.reveal().get("metadata", {}).get("namespace", namespace)
+    if named != namespace and patch.meta.use == "patched":
+        yield Finding(
+            "PAT007",
+            Severity.WARNING,
+            f"patch {patch.id} names namespace {plain(named)}, but it changes {document.target} in {namespace}",
+            target=document.target,
+            field="metadata.namespace",
+            file=f"{patch.file}/{TEMPLATE}",
+            remedy="remove metadata.namespace",
+        )
 
 
 def _key(document: Document, namespace: str) -> ObjectKey:

@@ -216,6 +216,13 @@ gpus:
     compute: "14.0"
     nvlink: true
     source: s
+  - name: L31
+    labels: [NVIDIA-L31]
+    tflops: 1
+    memoryGb: 1
+    compute: "89"
+    nvlink: true
+    source: s
 cards: []
 """
 LINES = {
@@ -236,7 +243,8 @@ LINES = {
     (17, "CFG009", "gpus[2]"),
     (18, "CFG012", "gpus[2].labels"),
     (20, "CFG012", "gpus[2].memoryGb"),
-    (24, "CFG008", "cards"),
+    (28, "CFG018", "gpus[3].compute"),
+    (31, "CFG008", "cards"),
 }
 
 

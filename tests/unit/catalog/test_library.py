@@ -204,6 +204,14 @@ def test_a_version_may_be_for_some_stacks_only(project: Path) -> None:
     assert "mine@v2" in chosen(library, stack(PatchChoice("mine", "v2")))[0]
 
 
+def test_a_listed_patch_without_a_version_for_the_stack_is_an_error(project: Path) -> None:
+    add(project, "mine", meta="for: {gpu.model: H100}\n")
+    library = load_library(project)
+    assert not chosen(library, stack())[1]
+    _, (finding,) = chosen(library, stack(PatchChoice("mine")))
+    assert (finding.code, finding.blocks) == ("PAT002", True)
+
+
 def test_a_version_for_a_fact_that_does_not_exist(project: Path) -> None:
     add(project, "mine", meta="for: {gpu.colour: red}\n")
     found, (finding,) = chosen(load_library(project), stack())
@@ -362,6 +370,7 @@ def test_all_unknown_facts_of_a_patch_are_reported_with_the_most_similar_ones(pr
         ("when: {autoscaling.mode: [kdea, annotations], ray.available: 'true'}", ["keda", "true or false"]),
         ("for: {rayWorker.kind: RayClustr}", ["did you mean RayCluster?"]),
         ("when: {platform.release: 23.10}", ["in quotes"]),
+        ("when: {autoscaling: keda, flavors: a10, rayWorker.gpus: '1'}", ["paths", "list", "number"]),
     ],
 )
 def test_a_value_that_a_fact_never_has(project: Path, condition: str, values: list[str]) -> None:

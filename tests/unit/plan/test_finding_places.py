@@ -73,6 +73,12 @@ def test_an_error_of_a_template_stays_there_although_a_parameter_fills_the_field
     assert only_error(site._replace(stack=stack).plan()) == ("PAT008", TEMPLATE, 4)
 
 
+def test_a_namespace_that_a_patch_does_not_change_is_a_warning(dev: Any, tmp_path: Path) -> None:
+    site = dev.patched(tmp_path, "{paused: true}\nmetadata: {namespace: wrong}")
+    (finding,) = (one for one in site._replace(library=load_library(tmp_path)).plan().findings if one.code == "PAT007")
+    assert (finding.severity, finding.file, finding.line) == (Severity.WARNING, TEMPLATE, 5)
+
+
 def test_a_missing_target_has_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
     plan = dev.patched(tmp_path, "{paused: true}", target="deployment-nope").plan()
     assert only_error(plan) == ("PAT013", TEMPLATE, 1)
