@@ -204,7 +204,9 @@ def left_out(
         patch = versions.get(choice.version or "") or _newest(versions.values(), known, []) or library.latest(name)
         if patch.meta.use == "submitted" or not _concerns(patch, stack, name in choices):
             continue
-        if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
+        # With a condition that no stack meets, whether the stack wants the patch is unknown.
+        unclear: list[Finding] = []
+        if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, unclear) or unclear):
             yield patch, _likely(patch, choice, known)
 
 

@@ -4,8 +4,11 @@
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 FIVE = {
     "deployment-api-server",
@@ -44,6 +47,14 @@ def test_a_single_missing_workload_can_be_left_out(project: Any, run: Any) -> No
     (found,) = findings(run, "PAT013")
     assert found["field"] == "targets.celery.deployment"
     assert found["remedy"].endswith(" platform.without: [celery]")
+
+
+@pytest.mark.parametrize("condition", ["ray.available: yes", "ray.availble: true"])
+def test_a_condition_that_no_stack_meets_is_one_finding(project: Any, run: Any, condition: str) -> None:
+    version = shutil.copytree(project.patches / "ray-worker/v1", project.patches / "ray-worker/v5")
+    meta = version / "meta.yaml"
+    meta.write_text(meta.read_text().replace("ray.available: true", condition))
+    assert run("check", "dev").errors == ["PAT012"]
 
 
 def test_mode_managed_on_an_existing_platform_is_one_finding(
