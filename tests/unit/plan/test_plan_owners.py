@@ -47,8 +47,8 @@ def managed_by(name: str) -> Any:
         ("kubernetes-client-node", "OWN002", False, "kubernetes-client-node may keep writing"),
         ("deployment-manager", "OWN001", False, " from deployment-manager"),
         ("kubectl-edit", "OWN001", False, " from kubectl-edit"),
-        ("argocd-controller", "OWN003", False, "argocd-controller holds"),
-        ("kapp-controller", "OWN003", False, "kapp-controller holds"),
+        ("argocd-controller", "OWN003", False, "argocd-controller owns"),
+        ("kapp-controller", "OWN003", False, "kapp-controller owns"),
         ("kustomize-controller", "OWN003", False, "will write it again at its next sync"),
     ],
 )
