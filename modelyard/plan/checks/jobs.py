@@ -12,7 +12,7 @@ from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.checks.job_nodes import Ask, Kinds, Unplaced, ask_of, unplaced
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.pool import Flavor, Team
-from modelyard.stack.words import few, plural
+from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed
 from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus, most_gpus
@@ -21,6 +21,7 @@ from modelyard.workloads.sizing import Sized, sizes_by_job
 _ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")
 """Types whose work ends."""
 _SMALLER: Final = "request less, or add larger nodes; waive RES212 if an autoscaler adds them"
+_LESS: Final = {"cpu": "fewer cores", "memory": "less memory", GPU_RESOURCE: "fewer GPUs"}
 NAMED: Final = 4
 """The number of jobs that a finding names; it counts the rest."""
 
@@ -132,7 +133,7 @@ def check_pod_room(
 
 
 class Short(NamedTuple):
-    """A request that its team's quota can never hold, in words, and how much the team can have of one flavor."""
+    """What a run requests beyond its team's quota, in words, and how much of it the team can have."""
 
     wanted: str
     most: str
@@ -159,13 +160,31 @@ def flavors_for(config: Config, ask: Ask, team: Team) -> tuple[Flavor, ...]:
 
 
 def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | None:
-    """What a run requests that its team can never have at once; None if there is no such request, or it is reported
+    """Everything that a run requests but its team can never have at once; None if there is nothing, or it is reported
     already.
     """
     if ask.gpus and _is_uncounted(ask.resource, team):
         return None
     flavors = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)] if ask.gpus else []
-    return _short_of_gpus(config, quotas, ask, team, flavors) or _short_of_basics(quotas, ask, team, flavors)
+    if ask.gpus and not flavors and (others := gpu_flavors(config, team)):
+        have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any GPU')})" for one in others)
+        why = f"it asks for {' or '.join(ask.products)}, but its team has quotas of {have} only"
+        remedy = "set gpu of the resource to another GPU, or give the team a quota of a flavor with this GPU"
+        return Short(_words(ask.resource, Fraction(ask.gpus * ask.workers)), "0", why, remedy)
+    lacks = tuple(_lacks(quotas, ask, team, flavors))
+    if not lacks:
+        return None
+    pods = dict.fromkeys((one.pods, one.number) for one in lacks)
+    each = {pod: [_words(one.resource, one.each) for one in lacks if (one.pods, one.number) == pod] for pod in pods}
+    why = "; ".join(f"{plural(count, what)} of {listed(words, 'and')}" for (what, count), words in each.items())
+    return Short(
+        listed((_words(one.resource, one.each * one.number) for one in lacks), "and"),
+        listed((_words(one.resource, one.most) for one in lacks), "and")
+        if len(lacks) > 1
+        else amount(lacks[0].resource, lacks[0].most),
+        why + "; Kueue admits all of them or none" * any(one.number > 1 for one in lacks),
+        _or((*_less(lacks, ask.fewer), _more(team, *(one.resource for one in lacks)))),
+    )
 
 
 def _is_uncounted(resource: str, team: Team) -> bool:
@@ -173,59 +192,52 @@ def _is_uncounted(resource: str, team: Team) -> bool:
     return resource != GPU_RESOURCE and all(quota.resource != resource for quota in team.quotas)
 
 
-def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
-    wanted = ask.gpus * ask.workers
-    most = max((quotas.most(team, name, ask.resource) for name in flavors), default=Fraction(0))
-    if wanted <= most:
-        return None
-    several = "; Kueue admits all of them or none" * (ask.workers > 1)
-    why = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}{several}"
-    what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
-    remedy = _or((*_less(ask.workers, ask.gpus, most, f"fewer {what}", ask.fewer), _more(team, ask.resource)))
-    if not flavors and (others := gpu_flavors(config, team)):
-        have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any GPU')})" for one in others)
-        why = f"it asks for {' or '.join(ask.products)}, but its team has quotas of {have} only"
-        remedy = "set gpu of the resource to another GPU, or give the team a quota of a flavor with this GPU"
-    return Short(_gpus(ask, wanted), str(most), why, remedy)
+class _Lack(NamedTuple):
+    """A resource of which a run's pods request more than their team can ever have."""
+
+    pods: str
+    number: int
+    resource: str
+    each: Fraction
+    most: Fraction
 
 
-def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
-    """The cores or memory that a run's team can never have, counted in the GPUs' flavor or in one for any nodes."""
+def _lacks(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Iterator[_Lack]:
+    """What a team can never have of each resource. Cores and memory are counted in the GPUs' flavor or in one for any
+    nodes.
+    """
+    enough = [name for name in flavors if quotas.most(team, name, ask.resource) >= ask.gpus * ask.workers]
+    if ask.gpus and not enough:
+        most = max((quotas.most(team, name, ask.resource) for name in flavors), default=Fraction(0))
+        yield _Lack("worker", ask.workers, ask.resource, Fraction(ask.gpus), most)
     alone = apart(team)
     basic = [name for name in dict.fromkeys(quota.flavor for quota in team.quotas) if name not in alone]
-    able = basic
-    if ask.gpus and not alone:
-        able = [name for name in flavors if quotas.most(team, name, ask.resource) >= ask.gpus * ask.workers]
-    pods = [("worker", ask.workers, ask.amounts, able)]
+    pods = [("worker", ask.workers, ask.amounts, enough or flavors if ask.gpus and not alone else basic)]
     if ask.head is not None:
         pods.append((ask.head.what, 1, dict(ask.head.requests), basic))
-    for what, count, each, names in pods:
-        for resource, unit in (("cpu", "cores"), ("memory", "of memory")):
+    for resource in ("cpu", "memory"):
+        for what, count, each, names in pods:
             most = max((quotas.most(team, name, resource) for name in names), default=Fraction(0))
             if names and each[resource] * count > most:
-                why = f"{plural(count, what)} of {amount(resource, each[resource])} {unit}"
-                wanted = f"{amount(resource, each[resource] * count)} {unit}"
-                less = "fewer cores" if resource == "cpu" else "less memory"
-                # The head of a Ray cluster has a fixed size.
-                changes = _less(count, each[resource], most, less, ask.fewer) if what != "head" else ()
-                return Short(wanted, amount(resource, most), why, _or((*changes, _more(team, resource))))
-    return None
+                yield _Lack(what, count, resource, each[resource], most)
+                break
 
 
-def _less(count: int, each: Fraction | int, most: Fraction, less: str, fewer: tuple[str, ...]) -> tuple[str, ...]:
-    """How a run can request less: ``fewer`` pods if the quota holds one, otherwise ``less`` per pod; empty without a
-    quota.
+def _less(lacks: Sequence[_Lack], fewer: tuple[str, ...]) -> tuple[str, ...]:
+    """How a run can request less: ``fewer`` pods if the quota holds one, otherwise less per pod; empty without a quota,
+    and for the head of a Ray cluster, which has a fixed size.
     """
-    if not most:
+    if any(not one.most or one.pods == "head" for one in lacks):
         return ()
-    if count > 1:
-        return fewer if each <= most else (f"request {less} for each worker",)
-    return (f"request {less}",)
+    if all(one.number > 1 and one.each <= one.most for one in lacks):
+        return fewer
+    less = listed((_LESS.get(one.resource, f"fewer {one.resource}") for one in lacks), "and")
+    return (f"request {less}" + " for each worker" * all(one.number > 1 for one in lacks),)
 
 
-def _more(team: Team, resource: str) -> str:
-    """How the team can get more of a resource: only a limit that the team has can be raised."""
-    limited = any(quota.borrow is not None and quota.resource == resource for quota in team.quotas)
+def _more(team: Team, *resources: str) -> str:
+    """How the team can get more of some resources: only a limit that the team has can be raised."""
+    limited = any(quota.borrow is not None and quota.resource in resources for quota in team.quotas)
     return "raise the team's quota" + (" or its borrow limit" if team.cohort is not None and limited else "")
 
 
@@ -234,8 +246,12 @@ def _or(changes: Sequence[str]) -> str:
     return f"{', '.join(first)}, or {last}" if first else last
 
 
-def _gpus(ask: Ask, number: int) -> str:
-    return plural(number, "GPU") if ask.resource == GPU_RESOURCE else f"{number} {ask.resource}"
+def _words(resource: str, value: Fraction) -> str:
+    """An amount of a resource: ``2 GPUs``, ``8 cores``, ``48Gi of memory``."""
+    if resource == GPU_RESOURCE:
+        return plural(int(value), "GPU")
+    unit = {"cpu": "core" if value == 1 else "cores", "memory": "of memory"}.get(resource, resource)
+    return f"{amount(resource, value)} {unit}"
 
 
 def check_resource_quotas(

@@ -260,6 +260,12 @@ def test_gpu_workers_only_use_flavors_with_a_gpu_quota(dev: Any) -> None:
             (team("vision", 4),),
             "request fewer cores for each worker, or raise the team's quota",
         ),
+        (
+            TRAIN,
+            DEEP._replace(gpus=2, cpu="20"),
+            (team("vision", 1),),
+            "request fewer GPUs and fewer cores for each worker, or raise the team's quota",
+        ),
         # Only a team with a cohort and a borrow limit can borrow more.
         (
             TRAIN,
@@ -375,7 +381,12 @@ def test_a_job_beyond_every_quota_has_its_reason(dev: Any, flavor: str, workers:
         (
             (Quota("a10", "1", "1Gi", 2), Quota("any", "64", "512Gi")),
             TRAIN,
-            "8 cores at once, but team vision never has more than 1",
+            "8 cores and 48Gi of memory at once, but team vision never has more than 1 core and 1Gi of memory",
+        ),
+        (
+            (Quota("a10", "7", "40Gi", 1),),
+            TRAIN,
+            "2 GPUs, 8 cores and 48Gi of memory at once, but team vision never has more than 1 GPU, 7 cores and 40Gi",
         ),
         ((Quota("a30", "16", "128Gi", 2),), TRAIN, "2 GPUs at once, but team vision never has more than 0"),
         ((Quota("a10", gpus=2, resource="nvidia.com/gpu.shared"), Quota("any", "9", "99Gi")), TRAIN, "2 GPUs at once"),
