@@ -34,7 +34,11 @@ def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[F
     of = {one.name: one.team for one in config.resources}
     teams = {job.team or of.get(job.resource or "") for job in config.jobs if job.name in names}
     mine |= {f"teams[{index}]" for index, one in enumerate(config.teams) if one.name in teams}
-    found = (*check_queues(stack, ()), *check_job_room(stack, everything, ()), *check_slice_quotas(stack, everything))
+    found = (
+        *check_queues(stack, ()),
+        *check_job_room(stack, everything, ()),
+        *check_slice_quotas(stack, everything, ()),
+    )
     about = [one for one in found if one.blocks and one.field.partition(".")[0] in mine]
     return tuple(one for one in waive(about, stack, today)[0] if one.blocks)
 

@@ -159,6 +159,11 @@ class Kinds:
             self._sizes[key] = {value: NodeIndex(nodes, names) for value, nodes in parts.items()}
         return self._sizes[key]
 
+    def are_divided(self, ask: Ask) -> bool:
+        """Whether a node has the partition of the run's slices, if it asks for slices."""
+        wanted = dict(ask.selector).get(CONFIG_LABEL)
+        return wanted is None or any(group.node.labels.get(CONFIG_LABEL) == wanted for group in self._groups)
+
     def is_alone(self, label: str) -> bool:
         """Whether every node has its own value of a label, as with hostnames."""
         if label not in self._alone:

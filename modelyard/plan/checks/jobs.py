@@ -319,16 +319,18 @@ class _Verdict(NamedTuple):
 
 def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas, kinds: Kinds) -> _Verdict:
     team = teams.get(ask.team or "")
+    # Another finding reports that no node has the partition.
+    known = kinds.nodes and kinds.are_divided(ask)
     if team is None:
         # Another finding reports an undefined team, or an undefined flavor in its quotas.
-        return _Verdict(unplaced=unplaced(ask, kinds, None) if kinds.nodes and ask.team is None else None)
+        return _Verdict(unplaced=unplaced(ask, kinds, None) if known and ask.team is None else None)
     if (level := missing_level(config, ask, team)) is not None:
         return _Verdict(level=level)
     if (short := short_of(config, quotas, ask, team)) is not None:
         return _Verdict(short=short)
     if ask.most is not None and (stuck := short_of(config, quotas, ask._replace(workers=ask.most), team)) is not None:
         return _Verdict(stuck=stuck)
-    if not kinds.nodes or team.clusters:  # The nodes of other clusters are unknown.
+    if not known or team.clusters:  # The nodes of other clusters are unknown.
         return _Verdict()
     return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
 

@@ -10,6 +10,7 @@ from modelyard.hardware import products
 from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_gpu, replaceable, slices
 from modelyard.kube.state import ClusterState, Node
 from modelyard.names import COUNT_LABEL, GPU_RESOURCE, PRODUCT_LABEL, is_gpu, is_slice
+from modelyard.plan.checks.queues import unknown_resources
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Partition
 from modelyard.stack.words import few, plural
@@ -37,9 +38,10 @@ def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     yield from _overlaps(stack, state.nodes)
 
 
-def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
+def check_slice_quotas(stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node]) -> Iterator[Finding]:
     """The findings about teams whose quotas do not count the slices that their pods request."""
     config = stack.config
+    unknown = unknown_resources(config, nodes)
     teams = {team.name: team for team in config.teams}
     positions = {id(resource): index for index, resource in enumerate(config.resources)}
     for one in everything:
@@ -50,6 +52,8 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
             if team is None:
                 continue
             counted = {quota.resource for quota in team.quotas}
+            if counted & unknown:
+                continue  # Another finding reports a resource that may be a misspelled one of these.
             whole = (GPU_RESOURCE,) if replaceable(config, one.resource) is not None else ()
             for wanted in dict.fromkeys((one.part.resource, *whole)):
                 if wanted in counted:

@@ -2,18 +2,19 @@
 worker clusters.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_gpus, not_one_gpu, products, resolve
+from modelyard.hardware.partitions import CONFIG_LABEL, slices
 from modelyard.kube.state import Node
-from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL
+from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.plan.values import TargetPlan
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
-from modelyard.stack.pool import Flavor, Team
+from modelyard.stack.pool import Flavor, Partition, Team
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.pool import apart, gives, is_for_pools, only_in_other_clusters
@@ -35,12 +36,14 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
         yield from _gpu(stack, index, flavor)
         yield from _topology(stack, index, flavor)
     known = {flavor.name for flavor in config.flavors}
+    there = tuple(nodes)
+    unknown = unknown_resources(config, there)
     for index, team in enumerate(config.teams):
         yield from _quotas(stack, index, team, known)
+        yield from _slices(stack, index, team, unknown, there)
         yield from _basics(stack, index, team)
-    there = tuple(nodes)
     if there:
-        yield from _capacity(stack, there)
+        yield from _capacity(stack, there, unknown)
 
 
 def _gpu(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
@@ -230,18 +233,40 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
             )
 
 
-def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
+def _slices(stack: Stack, index: int, team: Team, unknown: Collection[str], nodes: Iterable[Node]) -> Iterator[Finding]:
+    """Checks that the resources that a team's quotas count exist."""
+    for number, quota in enumerate(team.quotas):
+        if quota.resource in unknown and not team.clusters:
+            known = _resources(stack.config, nodes) - {GPU_RESOURCE}
+            yield stack.finding(
+                "QUE003",
+                # Nodes that the stack does not divide may come later.
+                Severity.ERROR if stack.config.partitions else Severity.WARNING,
+                ("teams", index, "quotas", number, "resource"),
+                f"team {team.name} has a quota of {quota.resource}, which no node and no partition has",
+                instead(quota.resource, known, "resources")
+                if known
+                else "add a partition with such slices, or drop resource: the quota is then one of whole GPUs",
+            )
+
+
+def _capacity(stack: Stack, nodes: tuple[Node, ...], unknown: Collection[str]) -> Iterator[Finding]:
     """Checks whether the nodes of each flavor have the GPUs that the teams' quotas promise."""
     promises: list[_Promise] = []
-    shares: dict[str, dict[str, list[tuple[str, int]]]] = {}
+    shares: dict[str, dict[str, dict[str, int]]] = {}
     for team in stack.config.teams:
         for quota in team.quotas:
-            if quota.gpus and not team.clusters:
-                shares.setdefault(quota.flavor, {}).setdefault(quota.resource, []).append((team.name, quota.gpus))
+            if quota.gpus and not team.clusters and quota.resource not in unknown:
+                # Other findings report teams with one name, and two quotas of one flavor.
+                shares.setdefault(quota.flavor, {}).setdefault(quota.resource, {}).setdefault(team.name, quota.gpus)
+    labelled = {node.labels.get(CONFIG_LABEL) for node in nodes}
+    # Other findings report these.
+    unmade = {one.name: one for one in stack.config.partitions if one.name not in labelled}
     for index, flavor in enumerate(stack.config.flavors):
-        if only_in_other_clusters(stack.config, flavor):
-            continue
         wanted = node_labels(flavor)
+        if only_in_other_clusters(stack.config, flavor) or wanted.get(CONFIG_LABEL) in unmade:
+            continue
+        missing = set(_slice_names(stack.config, unmade.values(), flavor))
         fitting = [node for node in nodes if wanted.items() <= node.labels.items()]
         pools = [pool for pool in stack.config.node_pools if gives(pool, wanted)]
         if not fitting and not pools:
@@ -259,10 +284,12 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         # Karpenter may add more nodes than exist now.
         lasting = [node for node in fitting if node.labels.get(NODE_POOL_LABEL) not in {pool.name for pool in pools}]
         for resource, theirs in shares.get(flavor.name, {}).items():
+            if resource in missing:
+                continue
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
             with_pools = bool(pools) and resource == GPU_RESOURCE
-            promised = sum(gpus for _, gpus in theirs)
+            promised = sum(theirs.values())
             if promised <= have:
                 # Flavors that share only nodes without such GPUs share no capacity.
                 places = {node.name: node.allocatable[resource] for node in lasting if node.allocatable.get(resource)}
@@ -270,7 +297,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
                 promises.append(_Promise(index, flavor.name, resource, promised, places, with_pools))
                 continue
-            names = few((f"{name} {gpus}" for name, gpus in theirs), MANY)
+            names = few((f"{name} {gpus}" for name, gpus in theirs.items()), MANY)
             whose = _places(with_pools)
             what = "GPUs" if resource == GPU_RESOURCE else resource
             yield stack.finding(
@@ -278,10 +305,36 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 Severity.WARNING,
                 ("flavors", index),
                 f"quotas of flavor {flavor.name} add up to {promised} {what}, but its {whose} have {have}",
-                "lower the quotas; waive this if an autoscaler adds nodes outside nodePools",
-                detail=f"{names}; {plural(len(fitting), 'node')}. Kueue can admit runs whose pods find no node.",
+                f"{f'lower the quotas to {have} in total' if have else 'drop these quotas'}; waive this if an "
+                "autoscaler adds nodes outside nodePools",
+                detail=f"quotas: {names}; nodes: {len(fitting)}. Kueue can admit runs whose pods find no node.",
             )
     yield from _together(stack, promises)
+
+
+def _slice_names(config: Config, partitions: Iterable[Partition], flavor: Flavor) -> Iterator[str]:
+    """The resource names of the slices of partitions that nodes of a flavor may have."""
+    for partition in partitions:
+        if partition.flavor in (None, flavor.name):
+            names = (one.resource for one in slices(config, partition).values())
+            # Without a flavor, slices with the name of whole GPUs may be on other nodes.
+            yield from (name for name in names if partition.flavor is not None or is_slice(name))
+
+
+def unknown_resources(config: Config, nodes: Iterable[Node]) -> frozenset[str]:
+    """The resources of quotas that no node and no partition has; none without known nodes."""
+    nodes = tuple(nodes)
+    # Other findings report profiles that the GPU of a partition does not have.
+    if not nodes or any(len(slices(config, one)) < len(one.layout) for one in config.partitions):
+        return frozenset()
+    counted = {one.resource for team in config.teams if not team.clusters for one in team.quotas if one.gpus}
+    return frozenset(counted - _resources(config, nodes) - {GPU_RESOURCE})
+
+
+def _resources(config: Config, nodes: Iterable[Node]) -> set[str]:
+    """The names by which pods request GPUs or slices."""
+    divided = {one.resource for partition in config.partitions for one in slices(config, partition).values()}
+    return divided | {name for node in nodes for name in node.allocatable if is_gpu(name)}
 
 
 class _Promise(NamedTuple):
@@ -332,9 +385,9 @@ def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
             "QUE006",
             Severity.WARNING,
             ("flavors", group[-1].at),
-            f"flavors {names} share {whose}: teams have quotas of {promised} {what} of them, but these have {have}",
-            f"give the flavors different labels, or lower the quotas to the total of their {whose}",
-            detail=", ".join(f"{one.flavor} {one.gpus}" for one in group),
+            f"flavors {names} share {whose}: quotas of them add up to {promised} {what}, but these {whose} have {have}",
+            f"give the flavors different labels, or lower the quotas to {have} in total",
+            detail="quotas: " + ", ".join(f"{one.flavor} {one.gpus}" for one in group),
         )
 
 

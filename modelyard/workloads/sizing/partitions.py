@@ -89,7 +89,8 @@ def _profile(
         summary = f"does not set a slice of partition {partition.name}"
         yield _finding(stack, (*where, "partition"), resource, summary, f"set slice: {' or '.join(partition.layout)}")
     gpu, wanted = partition_gpu(stack.config, partition), resolve(resource.gpu or "")
-    if gpu is not None and wanted is not None and gpu != wanted:
+    # Without slices, another finding reports the partition's GPU.
+    if gpu is not None and wanted is not None and gpu != wanted and slices(stack.config, partition):
         summary = f"has GPU {resource.gpu}, but partition {partition.name} divides {gpu_name(stack.config, partition)}"
         yield _finding(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
 

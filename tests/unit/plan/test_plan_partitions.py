@@ -541,6 +541,20 @@ def test_pods_for_a_partition_without_nodes_name_the_missing_label(dev: Any) -> 
     assert told.remedy.startswith("add nodes with nvidia.com/device-plugin.config=shared, which no node has")
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_partition_without_nodes_is_the_only_finding_about_its_slices(dev: Any, labelled: bool) -> None:
+    """Jobs that have no room there, and quotas of its slices, have none of their own."""
+    team = Team("vision", (Quota("a10", "64", "512Gi"), Quota("a10", gpus=8, resource="nvidia.com/gpu.shared")))
+    deep = Resource("deep", "training", 8, "1", "1Gi", partition="shared", team="vision")
+    job = Job("train", "training", "deep", command=("python", "train.py"))
+    site = asking(dev, deep, job, SHARED).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
+    if labelled:
+        here = site.state.nodes[2]._replace(labels={**site.state.nodes[2].labels, LABEL: "shared"})
+        site = with_nodes(site, here._replace(allocatable={**here.allocatable, "nvidia.com/gpu.shared": Fraction(4)}))
+    told = {one.code for one in site.plan().findings if one.code in ("PAR015", "QUE006", "RES212")}
+    assert told == ({"QUE006", "RES212"} if labelled else {"PAR015"})
+
+
 def test_an_invalid_partition_does_not_report_missing_nodes(dev: Any) -> None:
     plan = dev.asking(partitions=(Partition("small", "mig", gpu="L4", layout={"1g.10gb": 1}), SHARED)).plan()
     told = [(one.code, one.field) for one in plan.findings if one.code in ("PAR004", "PAR015")]

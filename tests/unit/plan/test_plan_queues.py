@@ -8,11 +8,12 @@ import pytest
 
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
-from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
+from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team, Toleration
 from modelyard.workloads import node_labels
 
 A10 = Flavor("a10", "A10", tolerations=(Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule"),))
 VISION = Team("vision", (Quota("a10", "16", "128Gi", 1, borrow=1, lend=0),), cohort="research")
+SEVENTHS = Partition("sevenths", "mig", gpu="a100-40gb", layout={"1g.5gb": 7})
 SPEECH = Team("speech", (Quota("a10", "500m", "1G", 1),), "speech-ml", reclaim="lower", within="never")
 
 
@@ -193,7 +194,7 @@ def test_quotas_beyond_the_gpus_of_the_nodes_are_a_warning(dev: Any) -> None:
     many = VISION._replace(quotas=(VISION.quotas[0]._replace(gpus=2),))
     (told,) = [one for one in pool(dev, many, SPEECH).plan().findings if one.code == "QUE006"]
     assert re.findall(r"\b\d+\b", told.summary) == ["3", "2"]
-    assert told.detail.startswith("vision 2, speech 1; 2 nodes. ")
+    assert told.detail.startswith("quotas: vision 2, speech 1; nodes: 2. ")
     assert not pool(dev, many, SPEECH).plan().blocked
 
 
@@ -208,7 +209,7 @@ def test_quotas_of_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
     other = A10._replace(name="first-node", labels={"kubernetes.io/hostname": "dev-gpu-1"})
     # Two nodes have one GPU each.
     assert reported(A10, again) == []
-    words = "share nodes: teams have quotas of 3 GPUs of them, but these have 2"
+    words = "share nodes: quotas of them add up to 3 GPUs, but these nodes have 2"
     assert reported(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
     ((field, summary),) = reported(A10, again, other)
     assert (field, "first-node" in summary) == ("flavors[2]", True)
@@ -330,9 +331,43 @@ def test_slices_are_counted_by_their_resource_name(dev: Any) -> None:
     assert groups(site) == [
         (["cpu", "memory", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"], [("a10", ["16", "128Gi", "1", "7"])])
     ]
-    (told,) = findings_of(site)
-    assert "flavor a10 add up to 7 nvidia.com/mig-1g.5gb" in told[2]
-    assert re.findall(r"\b\d+\b", told[2])[-1] == "0"
+
+
+@pytest.mark.parametrize(
+    ("resource", "partitions", "codes", "named"),
+    [
+        ("nvidia.com/mig-1g.5gb", (), [("QUE003", "warning")], ""),
+        ("nvidia.com/mig-1g.5bg", (SEVENTHS,), [("QUE003", "error")], "nvidia.com/mig-1g.5gb"),
+        # No node has the partition, which PAR015 reports.
+        ("nvidia.com/mig-1g.5gb", (SEVENTHS,), [], ""),
+        # Another finding reports that the GPU does not have the profile.
+        ("nvidia.com/mig-1g.5bg", (SEVENTHS._replace(gpu="A30"),), [("QUE006", "warning")], ""),
+    ],
+)
+def test_quotas_of_slices_that_do_not_exist_are_reported_once(
+    dev: Any, resource: str, partitions: tuple[Partition, ...], codes: list[tuple[str, str]], named: str
+) -> None:
+    slices = Quota("a10", gpus=7, resource=resource)
+    site = pool(dev, VISION._replace(quotas=(VISION.quotas[0], slices))).asking(partitions=partitions)
+    told = [finding for finding in site.plan().findings if finding.code.startswith("QUE")]
+    assert [(one.code, one.severity.value) for one in told] == codes
+    assert all(one.field == "teams[0].quotas[1].resource" for one in told if one.code == "QUE003")
+    assert all(named in one.remedy for one in told)
+    # Without known nodes, some nodes may have it.
+    blind = site._replace(state=site.state._replace(nodes=()))
+    assert findings_of(blind) == []
+
+
+def test_a_flavor_of_a_partition_without_nodes_has_no_finding_of_its_own(dev: Any) -> None:
+    flavor = A10._replace(gpu=None, labels={"nvidia.com/device-plugin.config": "sevenths"})
+    site = pool(dev, VISION, flavors=(flavor,))
+    assert [code for code, *_ in findings_of(site)] == ["QUE005"]
+    assert findings_of(site.asking(partitions=(SEVENTHS,))) == []
+
+
+@pytest.mark.parametrize("teams", [(VISION, VISION), (VISION._replace(quotas=VISION.quotas * 3),)])
+def test_duplicate_quotas_are_not_added_up(dev: Any, teams: tuple[Team, ...]) -> None:
+    assert {code for code, *_ in findings_of(pool(dev, *teams))} == {"QUE003" if len(teams) == 1 else "QUE001"}
 
 
 @pytest.mark.parametrize(
