@@ -126,11 +126,13 @@ def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, .
         if isinstance(value, str)
     }
     built_in = _built_in(config)
+    scales = _scale_queries(config)
     return tuple(
         Query(
             target=target.name,
             text=text,
-            field=fields.get(text, "autoscaling.queries" if text in built_in else place),
+            field=scales.get((target.name, text))
+            or fields.get(text, "autoscaling.queries" if text in built_in else place),
             ours=ours,
             longest_window=_longest_window(config, target.role),
             keda=target.key.kind == SCALED_OBJECT,
@@ -138,6 +140,15 @@ def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, .
         for target in targets
         for text, place, ours in _texts(target)
     )
+
+
+def _scale_queries(config: Config) -> dict[tuple[str, str], str]:
+    """The fields of the queries that scale resources, by the name of the pods' Deployment and the query."""
+    return {
+        (f"resource-{one.name}", one.scale.query): f"resources[{index}].scale.query"
+        for index, one in enumerate(config.resources)
+        if one.remote is None and one.scale is not None and one.scale.query is not None
+    }
 
 
 def _longest_window(config: Config, role: str) -> int:
@@ -162,14 +173,20 @@ def _texts(target: TargetPlan) -> Iterator[tuple[str, str, bool]]:
 def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Finding]:
     """The findings about users' queries. Generated queries are correct, and AUT001 reports the vendor's."""
     settled = _built_in(config) if _is_settled(config) else frozenset()
-    if all(text in settled for target in targets for text, _, _ in _texts(target)):
+    scales = _scale_queries(config)
+    if not scales and all(text in settled for target in targets for text, _, _ in _texts(target)):
         return  # reading PromQL takes longer than all other findings of a plan
-    from modelyard.promql.queries import check_queries
+    from modelyard.promql.queries import Query, check_queries
 
-    yield from check_queries(
-        (query for query in queries_of(config, targets) if query.text not in settled),
-        scrape_interval=config.autoscaling.scrape_interval,
-    )
+    queries = [query for query in queries_of(config, targets) if query.text not in settled]
+    there = {query.field for query in queries}
+    # A resource without an image has no object yet.
+    queries += [
+        Query(target="", text=text, field=field, longest_window=JOB_SECONDS, keda=True)
+        for (_, text), field in scales.items()
+        if field not in there
+    ]
+    yield from check_queries(queries, scrape_interval=config.autoscaling.scrape_interval)
 
 
 def _drain_queries(config: Config) -> Iterator[Finding]:

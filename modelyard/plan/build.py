@@ -34,7 +34,7 @@ from modelyard.plan.secrets import findings_without
 from modelyard.plan.trace import kind_of, place_field, trace
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
-from modelyard.stack.config import Config, Stack
+from modelyard.stack.config import Config, Stack, dotted
 from modelyard.workloads import Workload, by_object
 from modelyard.workloads.facts.jobs import places_of_deployments
 from modelyard.workloads.facts.notebooks import places_of_servers
@@ -168,11 +168,13 @@ _META, _TEMPLATE, _BASE = "/meta.yaml", "/patch.yaml.j2", "/base.yaml.j2"
 def place_in_stack(finding: Finding, stack: Stack, places: Mapping[str, tuple[str | int, ...]]) -> Finding:
     """The finding with the line of the stack file that defines its target, if a single line does.
 
-    Users wrote the target on that line, whereas all targets share the patch. Notes keep their place.
+    Users wrote the target on that line, whereas all targets share the patch. Notes keep their place, and so does a
+    finding about a field of that entry.
     """
     if finding.file or finding.severity is Severity.ADVICE or finding.target not in places:
         return finding
-    return stack.place(finding, *places[finding.target])
+    path = places[finding.target]
+    return finding if finding.field.startswith(f"{dotted(path)}.") else stack.place(finding, *path)
 
 
 def places_in_stack(config: Config) -> Mapping[str, tuple[str | int, ...]]:

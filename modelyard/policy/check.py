@@ -42,6 +42,8 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         # Findings about the project's own file are already in its findings.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
     parts = {part.name: part for part in cluster_parts(stack)}
+    # A rule may find in an object what the plan itself reports.
+    known = {(one.target, one.detail, one.remedy) for one in plan.findings if one.target and one.detail}
     judged: list[Finding] = []
     doubtful = False
     for one in plan.clusters:
@@ -51,7 +53,11 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         doubtful = doubtful or bool(doubt)
         if found:
             placed = _placed(doubt.without(found), part, one, library_of(root))
-            judged += (on_cluster(finding, part.name) for finding in placed)
+            judged += (
+                on_cluster(finding, part.name)
+                for finding in placed
+                if (finding.target, finding.detail, finding.remedy) not in known
+            )
     own = apply_policy_waivers((*wrong, *judged), stack, today, {*policies.rules, *policies.pending})
     if doubtful or not plan.cluster:
         # A waiver may be for a finding about an object that could not be judged, or for one that needs the cluster.

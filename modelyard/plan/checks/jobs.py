@@ -80,10 +80,11 @@ def _sound_teams(config: Config) -> dict[str, Team]:
 
 
 def check_endless(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
-    """Finds work that ends, in a Deployment that does not."""
+    """Finds work that ends, in a Deployment that does not; other findings report jobs of stages."""
     places = {id(job): index for index, job in enumerate(stack.config.jobs)}
+    staged = {name for pipeline in stack.config.pipelines for name in pipeline.jobs}
     for one in everything:
-        waiting = [job for job, _ in one.jobs if not job.command]
+        waiting = [job for job, _ in one.jobs if not job.command and job.name not in staged]
         if waiting and one.resource.type in _ENDS and is_deployed(stack.config, one):
             pods = plural(one.size.workers, "pod")
             yield stack.finding(
@@ -148,7 +149,11 @@ def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | Non
         return None
     levels = {flavor.name: ", ".join(flavor.topology) or "none" for flavor in flavors}
     have = [level for flavor in flavors for level in flavor.topology]
-    remedy = f"name one of its levels: {' or '.join(dict.fromkeys(have))}" if have else "give the flavor a topology"
+    remedy = (
+        f"name one of its levels: {' or '.join(dict.fromkeys(have))}"
+        if have
+        else f"give one of them a topology with {ask.together}"
+    )
     return remedy, "; ".join(f"levels of {name}: {has}" for name, has in levels.items())
 
 
@@ -287,7 +292,8 @@ def check_resource_quotas(
 def check_bare_quotas(stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team]) -> Iterator[Finding]:
     """Whether pods without GPUs have a quota of nodes without GPUs, reported once per team."""
     config = stack.config
-    bare = {flavor.name for flavor in config.flavors if not has_gpus(flavor)}
+    bare = [flavor.name for flavor in config.flavors if not has_gpus(flavor)]
+    lead = "" if bare else "define a flavor without gpu (flavors: {name: any}), and "
     without: dict[str | None, dict[str, None]] = {}
     for one in everything:
         for job, _ in one.jobs:
@@ -295,13 +301,13 @@ def check_bare_quotas(stack: Stack, everything: Iterable[Sized], teams: Mapping[
                 without.setdefault(job.team or one.resource.team, {})[job.name] = None
     for index, team in enumerate(config.teams):
         flavors = {quota.flavor for quota in team.quotas}
-        if team.name in without and team.name in teams and flavors and not flavors & bare:
+        if team.name in without and team.name in teams and flavors and flavors.isdisjoint(bare):
             yield stack.finding(
                 "RES216",
                 Severity.ADVICE,
                 ("teams", index, "quotas"),
                 f"team {team.name} has pods without GPUs, but only quotas of GPU nodes",
-                "add a quota of a flavor without gpu, for nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
+                f"{lead}add to the team's quotas {{flavor: {bare[0] if bare else 'any'}, cpu: 16, memory: 64Gi}}",
                 detail=f"jobs: {few(without[team.name], NAMED)}",
             )
 

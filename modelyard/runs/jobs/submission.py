@@ -173,7 +173,8 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         remedy = f"modelyard remote {stack.name} --out-dir DIR writes the files that launch it"
     elif not job.command:
         summary = "has no command, so it has nothing to run once"
-        work = "; without one, the pods of its resource do its work" if remote is None else ""
+        whose = "the pods of its resource do its work" if resource is not None else "it runs forever in its own pods"
+        work = f"; without one, {whose}" if remote is None else ""
         remedy = f"give it a command{work}"
     elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
         if (wrong := _unfit_slice(stack, resource)) is not None:

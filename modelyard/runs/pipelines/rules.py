@@ -13,6 +13,7 @@ from modelyard.stack.remote import PLATFORM, Place
 from modelyard.stack.words import did_you_mean, listed, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
+from modelyard.workloads.facts.remote import reachers
 from modelyard.workloads.sizing import Sized, sizes_by_job
 
 LOADING: tuple[JobType, ...] = ("data-sink", "dataset")
@@ -45,15 +46,22 @@ class _Known(NamedTuple):
     by_job: Mapping[int, Sized]
     """The resource of each job, by the job's identity."""
     resources: Mapping[str, Sized]
+    unclear: frozenset[str]
+    """Names of several jobs. Rules that go by name skip them, because another finding reports them."""
+    shared: frozenset[str]
+    """Names of several resources, likewise."""
 
     @classmethod
     def of(cls, stack: Stack, everything: Sequence[Sized]) -> "_Known":
         jobs = stack.config.jobs
+        resources = [one for one in everything if not one.own]
         return cls(
             {job.name: job for job in jobs},
             tuple(job.name for job in jobs if job.command),
             sizes_by_job(everything),
-            {one.resource.name: one for one in everything if not one.own},
+            {one.resource.name: one for one in resources},
+            frozenset(jobs[index].name for index in repeated(job.name for job in jobs)),
+            frozenset(resources[index].resource.name for index in repeated(one.resource.name for one in resources)),
         )
 
 
@@ -67,7 +75,7 @@ class _Judge:
         # Names of several stages. Rules that go by name skip them, because another finding reports them.
         self.ambiguous = frozenset(names[number] for number in self.repeated)
         self.where: Path = ("pipelines", index)
-        self.jobs, self.runnable, self.by_job, self.resources = known
+        self.jobs, self.runnable, self.by_job, self.resources, self.unclear, self.shared = known
 
     def findings(self) -> Iterator[Finding]:
         """All findings, stage by stage."""
@@ -103,6 +111,8 @@ class _Judge:
 
     def _runs(self, number: int, stage: Stage) -> Iterator[Finding]:
         """Checks whether the stage has something to run on this cluster."""
+        if stage.job in self.unclear or stage.rollout in self.shared:
+            return
         if (stage.job is None) == (stage.rollout is None):
             what = "neither a job nor a rollout" if stage.job is None else "both a job and a rollout"
             yield self._stage("PIP002", number, "", f"has {what}", "give one of the two")
@@ -123,8 +133,8 @@ class _Judge:
             summary = f"runs job {name}, which has no command"
             yield self._stage("PIP002", number, "job", summary, remedy)
         one = self.by_job.get(id(job))
-        if one is None:
-            return  # Another finding reports the job's resource, which is undefined or for another type.
+        if one is None or one.resource.name in self.shared:
+            return  # Another finding reports the job's resource: undefined, for another type, or several of one name.
         if one.resource.remote is not None:
             verb = "job submit" if one.resource.remote.cluster is not None else "remote"
             yield self._stage(
@@ -282,7 +292,8 @@ class _Judge:
         if bucket is None:
             remedy = instead(place.bucket, buckets, "buckets")
             yield self._error("PIP008", at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy)
-        elif PLATFORM not in bucket.reached_by:
+        elif PLATFORM not in bucket.reached_by and reachers(self.stack.config).issuperset(bucket.reached_by):
+            # An unknown name may be a misspelled platform; another finding reports it.
             yield self._error(
                 "PIP008",
                 at,
@@ -310,10 +321,12 @@ class _Judge:
         """The namespace of a stage; None if another finding reports its job, resource or team."""
         config = self.stack.config
         teams = {None, *(team.name for team in config.teams)}
+        if stage.job in self.unclear or stage.rollout in self.shared:
+            return None
         if stage.job is not None:
             job: Job | None = self.jobs.get(stage.job)
             one = self.by_job.get(id(job)) if job is not None else None
-            if job is None or one is None or one.resource.remote is not None:
+            if job is None or one is None or one.resource.remote is not None or one.resource.name in self.shared:
                 return None
             if (job.team or one.resource.team) not in teams:
                 return None

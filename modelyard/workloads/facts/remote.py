@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from modelyard.stack.config import Config, Path, dotted
 from modelyard.stack.jobs import Resource
-from modelyard.stack.remote import Cluster, RemoteQuota
+from modelyard.stack.remote import PLATFORM, Cluster, RemoteQuota
 from modelyard.workloads.facts.fact import FLAG, Fact, written
 
 
@@ -37,6 +37,12 @@ def own_context(name: str) -> str:
 def cluster_of(resource: Resource) -> Cluster | None:
     """Returns the remote cluster of a resource's jobs; None if they run elsewhere."""
     return resource.remote.cluster if resource.remote is not None else None
+
+
+def reachers(config: Config) -> set[str]:
+    """Returns the names that ``reachedBy`` of a bucket may have."""
+    clusters = {one.name for one in config.resources if cluster_of(one) is not None}
+    return {PLATFORM, *(one.name for one in config.providers), *clusters}
 
 
 def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:

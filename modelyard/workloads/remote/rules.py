@@ -11,6 +11,7 @@ from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 from modelyard.stack.words import listed
+from modelyard.workloads.facts.remote import reachers
 from modelyard.workloads.remote.aws_rules import check_accounts, check_aws
 from modelyard.workloads.remote.cluster import check_cluster
 from modelyard.workloads.remote.machines import check_machine
@@ -32,8 +33,8 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
     Uses the project's prices besides list prices. Pass ``everything``, the result of ``sizing.sized``, if you have it.
     """
     config = stack.config
-    reachers = _reachers(stack)
-    yield from _declared(stack, reachers)
+    known = reachers(config)
+    yield from _declared(stack, known)
     yield from check_accounts(stack)
     providers = {one.name: one for one in config.providers}
     for index, one in enumerate(sized(config) if everything is None else everything):
@@ -58,7 +59,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
         yield from _one_place(stack, where, resource, remote, providers)
         if remote.cluster is not None and remote.provider is not None:
             continue  # Which settings count depends on which of the two stays.
-        yield from _reached(stack, where, resource, remote, providers, reachers)
+        yield from _reached(stack, where, resource, remote, providers, known)
         yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
         yield from check_lifetimes(stack, index, one)
@@ -108,7 +109,7 @@ def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
         )
 
 
-def _declared(stack: Stack, reachers: Collection[str]) -> Iterator[Finding]:
+def _declared(stack: Stack, known: Collection[str]) -> Iterator[Finding]:
     """Checks each provider and bucket by itself."""
     config = stack.config
     for section in ("providers", "buckets"):
@@ -132,20 +133,14 @@ def _declared(stack: Stack, reachers: Collection[str]) -> Iterator[Finding]:
             )
     for index, bucket in enumerate(config.buckets):
         for number, who in enumerate(bucket.reached_by):
-            if who not in reachers:
+            if who not in known:
                 yield stack.finding(
                     "REM010",
                     Severity.ERROR,
                     ("buckets", index, "reachedBy", number),
                     f"bucket {bucket.name} is reached by {who}, which is neither a provider nor a remote cluster",
-                    instead(who, reachers, "names"),
+                    instead(who, known, "names"),
                 )
-
-
-def _reachers(stack: Stack) -> set[str]:
-    """What ``reachedBy`` of a bucket may name."""
-    clusters = {one.name for one in stack.config.resources if one.remote is not None and one.remote.cluster is not None}
-    return {PLATFORM, *(one.name for one in stack.config.providers), *clusters}
 
 
 def _access(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
@@ -243,11 +238,11 @@ def _reached(
     resource: Resource,
     remote: Remote,
     providers: Mapping[str, Provider],
-    reachers: Collection[str],
+    known: Collection[str],
 ) -> Iterator[Finding]:
     """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse.
 
-    ``reachers`` are the names that ``reachedBy`` of a bucket may have.
+    ``known`` are the names that ``reachedBy`` of a bucket may have.
     """
     buckets = {one.name: one for one in stack.config.buckets}
     user = resource.name if remote.cluster is not None else remote.provider
@@ -274,7 +269,7 @@ def _reached(
             continue
         absent = [who for who in users if who not in bucket.reached_by]
         # An unknown name may be a misspelled one of these; another finding reports it.
-        if absent and not set(bucket.reached_by).difference(reachers):
+        if absent and not set(bucket.reached_by).difference(known):
             shared = path[-1] == "shared" and user in absent
             other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(

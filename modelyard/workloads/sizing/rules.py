@@ -64,11 +64,16 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
 
 
 def unfit_resource(stack: Stack, index: int, job: Job, resource: Resource | None) -> Finding | None:
-    """Why a job cannot use the resource that it names: it has another type, or is not defined (None)."""
+    """Why a job cannot use the resource that it names: it has another type, or is not defined (None).
+
+    None if several resources have this name, which another finding reports.
+    """
     wanted = job.resource
     if wanted is None or (resource is not None and resource.type == job.type):
         return None
     others = {one.name: one for one in stack.config.resources}
+    if sum(one.name == wanted for one in stack.config.resources) > 1:
+        return None
     if resource is None:
         return stack.finding(
             "RES201",
@@ -344,15 +349,18 @@ def _fits_together(
             "drop together, or name a team",
         ),
     )
+    found: dict[str, list[tuple[str, str]]] = {}
     for key, clash, why, remedy in clashes:
         if clash:
-            yield stack.finding(
-                "RES211",
-                Severity.ERROR,
-                ("jobs", index, key),
-                f"job {job.name} cannot have {key}: {why}",
-                remedy,
-            )
+            found.setdefault(key, []).append((why, remedy))
+    for key, reasons in found.items():
+        yield stack.finding(
+            "RES211",
+            Severity.ERROR,
+            ("jobs", index, key),
+            f"job {job.name} cannot have {key}: {'; '.join(why for why, _ in reasons)}",
+            reasons[0][1] if len(reasons) == 1 else f"drop {key}",
+        )
 
 
 def _unread(stack: Stack, index: int, job: Job) -> Iterator[Finding]:

@@ -231,6 +231,23 @@ def test_a_remote_stage_is_one_finding_with_the_command_that_starts_it(remote: R
     assert (finding.code, finding.remedy.rpartition("modelyard ")[2]) == ("PIP003", verb)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"buckets": (LAKE._replace(reached_by=("platfrom",)),)},
+        {"jobs": (LOAD, TRAIN, ASSISTANT, TRAIN._replace(resource="far"))},
+        {"jobs": (LOAD, TRAIN, ASSISTANT, TRAIN._replace(command=()))},
+        {"resources": (DEEP._replace(remote=Remote()), CHAT, DEEP)},
+        {"resources": (DEEP._replace(team=None), CHAT, DEEP)},
+        {"resources": (DEEP, CHAT, CHAT._replace(remote=Remote()))},
+    ],
+)
+def test_names_that_other_findings_report_have_no_consequences(changes: dict[str, Any]) -> None:
+    far = DEEP._replace(name="far", remote=Remote())
+    given = stack(**{"resources": (DEEP, CHAT, far), **changes})
+    assert list(check_pipelines(given, sized(given.config))) == []
+
+
 def test_loading_data_with_gpus_is_a_warning() -> None:
     resources = (DEEP, CHAT, DEEP._replace(name="wide", type="dataset"))
     given = stack(resources=resources, jobs=(LOAD._replace(resource="wide"), TRAIN, ASSISTANT))

@@ -124,6 +124,9 @@ def test_a_job_without_a_command_in_a_deployment_is_a_warning(
     site = dev.asking(runtime=IMAGE, resources=resources, jobs=jobs)
     found = [one for one in site.plan().findings if one.code == "RES226"]
     assert [(one.summary, one.field) for one in found] == [(summary, f"jobs[{place}]")] * (place is not None)
+    stages = tuple(Stage(job.name, job.name) for job in jobs)
+    staged = site.asking(pipelines=(Pipeline("nightly", stages),)).plan().findings
+    assert {"PIP002", "RES226"}.intersection(one.code for one in staged) == {"PIP002"}
     assert all((one.severity, "modelyard job submit" in one.remedy) == (Severity.WARNING, True) for one in found)
 
 
@@ -436,7 +439,7 @@ def test_a_cohort_lends_cores_and_gpus_up_to_the_lending_limit(dev: Any) -> None
 @pytest.mark.parametrize(
     ("topology", "remedy"),
     [
-        ((), "give the flavor a topology"),
+        ((), "give one of them a topology with kubernetes.io/hostname"),
         (("zone", "rack"), "name one of its levels: zone or rack"),
         (("zone", "kubernetes.io/hostname"), None),
     ],
@@ -472,8 +475,12 @@ def test_pods_without_gpus_need_a_flavor_without_gpus(
         flavors=(A10, Flavor("any")),
         teams=(Team("vision", quotas),),
     )
-    found = [(one.field, one.detail) for one in site.plan().findings if one.code == "RES216"]
-    assert found == ([("teams[0].quotas", f"jobs: {job.name}")] if told else [])
+    found = [one for one in site.plan().findings if one.code == "RES216"]
+    assert [(one.field, one.detail) for one in found] == ([("teams[0].quotas", f"jobs: {job.name}")] if told else [])
+    # The remedy names a flavor that is defined, or says how to define it.
+    alone = [one.remedy for one in site.asking(flavors=(A10,)).plan().findings if one.code == "RES216"]
+    assert ["{name: any}" in one.remedy for one in found] == [False] * told
+    assert ["{name: any}" in remedy for remedy in alone] == [True] * len(alone)
 
 
 @pytest.mark.parametrize(("memory", "told"), [("4Gi", []), ("900Gi", ["no node can hold its driver"])])

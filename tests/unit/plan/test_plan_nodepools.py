@@ -243,7 +243,7 @@ def test_quotas_may_count_gpus_that_node_pools_can_add(dev: Any) -> None:
     flavors = (Flavor("mine", "A10G"), Flavor("same", "A10G"))
     team = Team("vision", tuple(Quota(one.name, "64", "256Gi", 5) for one in flavors))
     (told,) = (one for one in pools(dev, A10G, flavors=flavors, teams=(team,)).plan().findings if one.code == "QUE006")
-    assert ("flavors[1]", "to the total of their nodes and node pools" in told.remedy) == (told.field, True)
+    assert ("flavors[1]", "8 in total" in told.remedy) == (told.field, True)
 
 
 def test_pods_that_fit_on_new_nodes_of_a_pool_do_not_block_an_apply(dev: Any) -> None:

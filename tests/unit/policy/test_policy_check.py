@@ -35,6 +35,25 @@ def test_a_finding_of_a_rule_has_code_severity_and_place(project: Project) -> No
     assert all(finding.blocks and finding.remedy for finding in found)
 
 
+def test_a_query_that_the_plan_reports_has_no_finding_of_a_rule(project: Project) -> None:
+    project.own()
+    project.edit("mode: none", "mode: keda\n    prometheus: http://p:9090")
+    pool = [
+        "modelyard:resources: [{name: chat, type: serving, image: 'images.example.com/a:1.2.3', workers: 1, scale: "
+        "{most: 3, query: 'sum(up', each: 8}}]",
+        "modelyard:jobs: [{name: talk, type: serving, resource: chat}]",
+    ]
+    for line in pool:
+        project.add(line)
+    (one,) = (finding for finding in project.check() if finding.code in ("AUT010", "POL111"))
+    assert (one.code, one.target, one.field) == ("AUT010", "resource-chat", "resources[0].scale.query")
+    assert (project.root / one.file).read_text().splitlines()[one.line - 1].find("query:") > 0
+    # Without an image, the resource has no object yet.
+    project.edit("image: 'images.example.com/a:1.2.3', ", "")
+    (one,) = (finding for finding in project.check() if finding.code in ("AUT010", "POL111"))
+    assert (one.code, one.target, one.field) == ("AUT010", "", "resources[0].scale.query")
+
+
 def test_findings_can_be_pickled(project: Project) -> None:
     project.own()
     project.add(NAMESPACE)

@@ -267,6 +267,9 @@ def test_duplicate_names() -> None:
     resources = (Resource("features", "dataset"),) * 2
     found = findings(CLICKS, CLICKS, resources=resources)
     assert [code for code, _ in found] == ["RES207", "RES207"]
+    # The job may use either of the two.
+    mixed = findings(CLICKS, resources=(resources[0], Resource("features", "training")))
+    assert [code for code, _ in mixed if code.startswith("RES20")] == ["RES207", "RES206"]
     for words, (_, summary) in zip(({"resources", "features"}, {"jobs", "clicks"}), found, strict=True):
         assert words <= set(summary.split())
 
@@ -304,6 +307,16 @@ DEEP = Resource("deep", "training", workers=2)
 def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> None:
     found = [(one, summary) for one, summary in findings(job, resources=(DEEP,)) if one == code]
     assert any(words in summary for _, summary in found) == bool(words)
+
+
+def test_a_setting_that_several_others_exclude_is_one_finding() -> None:
+    job = RUNS._replace(trials=5, least_workers=1, engine="spark", resource="one", team="vision")
+    given = config((DEEP._replace(name="one", workers=1),), (job,))
+    found = check_jobs(Stack("dev", "stacks/Pulumi.dev.yaml", "", given, None, {}), sized(given))
+    assert [(one.field, one.remedy) for one in found if one.code == "RES211"] == [
+        ("jobs[0].trials", "drop trials or engine"),
+        ("jobs[0].leastWorkers", "drop leastWorkers"),
+    ]
 
 
 def test_settings_that_trials_exclude_have_their_own_remedies() -> None:
