@@ -42,6 +42,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.stack import waive
     from modelyard.workloads.remote import check_remote, offers
     from modelyard.workloads.remote.places import remote_jobs
+    from modelyard.workloads.sizing import check_jobs, sized
 
     root = project_root(args)
     named, name = stack_and_name(root, args.stack, args.name)
@@ -49,7 +50,10 @@ def run(args: Namespace) -> Exit:
     own = _own_prices(root, stack)
     chosen = _named(stack, name)
     # A plan reports findings about the waivers themselves, because it knows all findings.
-    judged, _ = waive(check_remote(stack, own), stack, date.today())
+    everything = sized(stack.config)
+    mine = _places(stack)
+    of_jobs = (one for one in check_jobs(stack, everything) if one.field.partition(".")[0] in mine)
+    judged, _ = waive((*check_remote(stack, own, everything), *of_jobs), stack, date.today())
     wrong = ordered(finding for finding in judged if finding.blocks)
     made = []
     for one in chosen:
@@ -96,6 +100,13 @@ def _own_prices(root: Path, stack: "Stack") -> "Own":
     }
 
 
+def _places(stack: "Stack") -> set[str]:
+    """The remote resources and their jobs in the stack file, with jobs whose resource is not defined."""
+    home = {None, *(one.name for one in stack.config.resources if one.remote is None)}
+    jobs = {f"jobs[{index}]" for index, job in enumerate(stack.config.jobs) if job.resource not in home}
+    return jobs | {f"resources[{index}]" for index, one in enumerate(stack.config.resources) if one.name not in home}
+
+
 def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
     """All remote resources, or the one that a name or a job selects."""
     from modelyard.stack.names import instead
@@ -106,6 +117,11 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
     of_job = {job.name: job.resource for job in stack.config.jobs}
     found = [one for one in remote if one.name in (name, of_job.get(name))]
     if not found:
+        resources = [one.name for one in stack.config.resources]
+        if (on := of_job.get(name)) is not None and on not in resources:
+            raise Stop(
+                Exit.USAGE, f"job {name} uses resource {on}, which is not defined", instead(on, resources, "resources")
+            )
         known = {
             *(one.name for one in remote),
             *(job for job, on in of_job.items() if on in {one.name for one in remote}),

@@ -89,6 +89,27 @@ def test_an_error_stops_writing(remote: Any, run: Any) -> None:
     assert not (remote.root / "out/remote").exists()
 
 
+@pytest.mark.parametrize(
+    ("edit", "codes", "code"),
+    [
+        (("resource: far}", "resource: faar}"), ["RES201"], 2),
+        (("{name: churn, type: training", "{name: churn, type: runtime"), ["RES202"], 1),
+        # One finding for each setting, not one more for two that exclude each other.
+        (("resource: far}", "resource: far, engine: ray, trials: 2}"), ["REM016", "REM016"], 1),
+    ],
+)
+def test_a_job_that_cannot_use_its_remote_resource_is_an_error(
+    remote: Any, run: Any, edit: tuple[str, str], codes: list[str], code: int
+) -> None:
+    remote.edit(edit)
+    result = run("remote", "dev", "--out-dir", "out/remote")
+    assert (result.code, result.errors) == (1, codes)
+    assert not (remote.root / "out/remote").exists()
+    named = run("remote", "dev", "churn")
+    assert named.code == code
+    assert ("faar" in named.err) == (code == 2)
+
+
 @pytest.mark.parametrize("verb", ["check", "plan"])
 def test_check_and_plan_report_the_same_errors(remote: Any, run: Any, verb: str) -> None:
     assert not [code for code in run(verb, "dev").errors if code.startswith("REM")]

@@ -9,6 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Cluster, RemoteQuota
+from modelyard.stack.words import listed
 from modelyard.workloads.environments.rules import has_image
 from modelyard.workloads.facts.remote import cluster_of
 from modelyard.workloads.remote.places import (
@@ -50,14 +51,14 @@ def missing_secret(resource: Resource) -> tuple[str, str] | None:
     assert resource.remote is not None
     cluster = resource.remote.cluster
     assert cluster is not None
+    missing, there = {}, f"in namespace {cluster.namespace} of its cluster"
     if data_of(resource) is not None and cluster.read_secret is None:
-        return "has data but no credentials for it", "set readSecret: a Secret of that namespace with READ_ variables"
+        missing["its data"] = f"create a Secret with READ_ variables {there}, and set readSecret to its name"
     if writes(resource) and cluster.write_secret is None:
-        return (
-            "has no credentials for its model",
-            "set writeSecret: the names of Secrets of that namespace with WRITE_ variables",
+        missing["its models"] = (
+            f"create a Secret PREFIX-JOB with WRITE_ variables for each job {there}, and set writeSecret to PREFIX"
         )
-    return None
+    return (f"has no credentials for {listed(missing, 'and')}", "; ".join(missing.values())) if missing else None
 
 
 def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
@@ -130,16 +131,16 @@ def check_cluster(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
             "REM003",
             Severity.ADVICE,
             where,
-            f"resource {resource.name} has no pods in its remote cluster for {idle}, which have no command",
-            "give the jobs a command",
+            f"jobs of resource {resource.name} without a command do not run in its remote cluster: {idle}",
+            "give each of them a command",
         )
     if bare := [job.name for job in jobs if job.command and not has_image(stack.config, job, resource)]:
         yield stack.finding(
             "REM003",
             Severity.ADVICE,
             where,
-            f"resource {resource.name} has no image for {', '.join(bare)}, so these jobs cannot be submitted",
-            "set remote.image of the resource, or image under modelyard:runtime",
+            f"jobs of resource {resource.name} without an image cannot be submitted: {', '.join(bare)}",
+            "set image of the job, remote.image of the resource, or image under modelyard:runtime",
         )
 
 

@@ -283,10 +283,12 @@ def _fits_together(
     ``most`` is the number of the resource's workers, estimates included, None for a remote one; ``shared`` are the
     names of the resources that jobs without trials use.
     """
+    if resource is not None and resource.remote is not None:
+        return  # Other findings report that remote jobs can have none of these.
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
-    # Other findings report an unknown resource, and that no team's queue holds remote jobs.
-    free = team is None and (job.resource is None if resource is None else resource.remote is None)
+    # Another finding reports an unknown resource.
+    free = team is None and (job.resource is None or resource is not None)
     least = job.least_workers
     # Kueue rejects a plain Job that may start with all of its pods (job_webhook.go of version 0.19.2).
     limit = most - 1 if most is not None and job.engine == "job" else most
