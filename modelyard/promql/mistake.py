@@ -42,6 +42,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     (r"function with name 'holt_winters'", "Prometheus 3 calls it double_exponential_smoothing, behind a feature flag"),
     (r"bad number or duration|not a valid duration", "write whole numbers with units, longest first: 1h30m"),
     (r"unclosed left parenthesis", "close the bracket"),
+    (r"unexpected right (parenthesis|brace|bracket)", "drop the bracket, or open it earlier"),
     (r"inside (braces|brackets)$", "close the bracket"),
     (r"unterminated quoted string", "close the quote"),
     (r"offset modifier must be preceded", "write offset directly after the metric: sum(x offset 5m)"),
@@ -135,7 +136,9 @@ def _narrowed(text: str, span: Span, refusal: str) -> Span:
 
 
 def _can_go_on(beginning: str, completions: tuple[str, ...], closers: str) -> bool:
-    return any(_refusal(f"{beginning}{more}{closers}") != _NO_REASON for more in completions)
+    # After the labels of by or on, an operand must follow their bracket.
+    ends = (closers, f"{closers[0]} (x){closers[1:]}") if closers else ("",)
+    return any(_refusal(f"{beginning}{more}{end}") != _NO_REASON for more in completions for end in ends)
 
 
 def _refusal(text: str) -> str | None:

@@ -19,6 +19,8 @@ from modelyard.promql.windows import LONGEST_JOB, check_windows
 # Everything that is wrong with one query.
 _EXCERPT = 80
 """Maximum characters of a query that are shown around a problem."""
+_BEFORE = 30
+"""Characters before a problem that are shown if few characters follow: a bracket alone is hard to find."""
 
 
 def check_query(
@@ -253,7 +255,9 @@ def _finding(query: Query, problem: Problem) -> Finding:
         severity = Severity.ERROR
     if severity is Severity.ERROR and not query.ours:
         severity = Severity.WARNING
-    place = f"at character {problem.offset + 1}" + (f": {problem.excerpt}" if problem.excerpt else "")
+    before = " ".join(query.text[: problem.offset].split())
+    after = f", after …{before[-_BEFORE:]}" if len(before) > _BEFORE > len(problem.excerpt) else ""
+    place = f"at character {problem.offset + 1}{after}" + (f": {problem.excerpt}" if problem.excerpt else "")
     return Finding(
         code,
         severity,

@@ -28,6 +28,10 @@ def test_a_finding_has_owner_place_and_remedy() -> None:
     assert (joined.code, joined.target, joined.field) == ("AUT011", "workers", "patches[0].params.queries")
     assert re.match(r"query: .* \bb has no", empty.summary)
     assert empty.detail.endswith("; at character 23: sum(b)")
+    # A bracket alone is hard to find in a long query.
+    text = 'sum(max_over_time(jobs_waiting{queue="training"}[30m]))) or vector(0)'
+    (closed,) = check_queries([Query("keda", text, "x")], scrape_interval=15)
+    assert closed.detail == 'at character 56, after …iting{queue="training"}[30m])): )'
     assert empty.remedy == "write sum(b) or vector(0)"
 
 

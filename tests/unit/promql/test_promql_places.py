@@ -66,6 +66,8 @@ def test_clauses_are_no_operands(query: str, node: str, text: str) -> None:
         ("sum x", "x"),
         ("a b", "b"),
         ("sum(x) by queue", "queue"),
+        ("sum by (a) (x) y", "y"),
+        ("max(a / on (b) group_left (c) d e)", "e"),
         ("a ** b", "*"),
         ("a ! b", "!"),
         ("a | b", "|"),
