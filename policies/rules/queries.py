@@ -23,7 +23,7 @@ def keda_queries_are_valid(subject: Subject, params: Params) -> Iterable[Finding
     **Why.** KEDA needs one number from Prometheus. With a query that Prometheus rejects, or that returns several series
     or none, KEDA scales to zero or not at all, without a visible error: an empty answer counts as 0, and the trigger as
     ready. A query that fails on every server is an error, one that fails on some servers a warning. The plan itself
-    checks queries in the platform's annotations, with the codes from AUT010 on.
+    checks the queries of its objects too, with the codes from AUT010 on; what it reports is not reported again.
 
     **Example.**
 
