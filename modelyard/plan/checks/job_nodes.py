@@ -64,7 +64,8 @@ def ask_of(config: Config, job: Job, sized: Sized) -> Ask:
         team=job.team or resource.team,
         requests=(("cpu", size.cpu), ("memory", size.memory), (name, Fraction(size.gpus))),
         products=products_for(config, resource.gpu) if size.gpus and part is None else (),
-        workers=1 if job.trials is not None else job.least_workers or size.workers,
+        # Another finding reports leastWorkers above the workers.
+        workers=1 if job.trials is not None else min(job.least_workers or size.workers, size.workers),
         together=job.together,
         head=head_of(job),
         resource=name,
@@ -159,10 +160,14 @@ class Kinds:
             self._sizes[key] = {value: NodeIndex(nodes, names) for value, nodes in parts.items()}
         return self._sizes[key]
 
-    def are_divided(self, ask: Ask) -> bool:
-        """Whether a node has the partition of the run's slices, if it asks for slices."""
+    def are_missing(self, ask: Ask, theirs: Iterable[Flavor]) -> bool:
+        """Whether no node has the partition of the run's slices, or none the labels of a flavor for its GPUs."""
         wanted = dict(ask.selector).get(CONFIG_LABEL)
-        return wanted is None or any(group.node.labels.get(CONFIG_LABEL) == wanted for group in self._groups)
+        if wanted is not None and all(group.node.labels.get(CONFIG_LABEL) != wanted for group in self._groups):
+            return True
+        flavors = tuple(theirs) if ask.gpus else ()
+        growing = (False, True)
+        return bool(flavors) and not any(self.places(ask, one, growth) for one in flavors for growth in growing)
 
     def is_alone(self, label: str) -> bool:
         """Whether every node has its own value of a label, as with hostnames."""

@@ -11,12 +11,13 @@ from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.checks.job_nodes import Ask, Kinds, Unplaced, ask_of, unplaced
 from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.names import repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed
 from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus, most_gpus
-from modelyard.workloads.sizing import Sized, sizes_by_job
+from modelyard.workloads.sizing import Sized, lacks_gpus, sizes_by_job
 
 _ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")
 """Types whose work ends."""
@@ -40,7 +41,8 @@ def check_job_room(
     yield from check_bare_quotas(stack, everything, teams)
     yield from check_resource_quotas(stack, everything, teams, Quotas(config))
     for index, ask, why in _verdicts(config, everything, nodes, growth):
-        yield from _findings(stack, ("jobs", index), f"job {config.jobs[index].name}", ask, why)
+        shown = why._replace(unplaced=None) if why.missing else why
+        yield from _findings(stack, ("jobs", index), f"job {config.jobs[index].name}", ask, shown)
 
 
 def check_job_nodes(
@@ -70,13 +72,22 @@ def _verdicts(
         ask = ask_of(config, job, one)
         if ask not in judged:
             judged[ask] = _verdict(config, ask, teams, quotas, kinds)
-        yield index, ask, judged[ask]
+        why = judged[ask]
+        # Without GPUs, the job may use fewer nodes.
+        yield index, ask, why._replace(missing=True) if lacks_gpus(one) else why
 
 
 def _sound_teams(config: Config) -> dict[str, Team]:
-    """The teams by name, without those with a quota of an undefined flavor, which another finding reports."""
+    """The teams by name, without those that other findings report: with a quota of an undefined flavor, or several of
+    one name.
+    """
     flavors = {flavor.name for flavor in config.flavors}
-    return {team.name: team for team in config.teams if all(quota.flavor in flavors for quota in team.quotas)}
+    twice = {config.teams[index].name for index in repeated(team.name for team in config.teams)}
+    return {
+        team.name: team
+        for team in config.teams
+        if team.name not in twice and all(quota.flavor in flavors for quota in team.quotas)
+    }
 
 
 def check_endless(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
@@ -171,7 +182,7 @@ def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | No
     if ask.gpus and _is_uncounted(ask.resource, team):
         return None
     flavors = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)] if ask.gpus else []
-    if ask.gpus and not flavors and (others := gpu_flavors(config, team)):
+    if ask.gpus and not flavors and (others := gpu_flavors(config, team, resource=ask.resource)):
         have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any GPU')})" for one in others)
         why = f"it asks for {' or '.join(ask.products)}, but its team has quotas of {have} only"
         remedy = "set gpu of the resource to another GPU, or give the team a quota of a flavor with this GPU"
@@ -321,24 +332,26 @@ class _Verdict(NamedTuple):
     stuck: Short | None = None
     """What the run lacks for all workers that it may grow to."""
     unplaced: Unplaced | None = None
+    missing: bool = False
+    """Whether other findings of a plan report the nodes or GPUs that are missing."""
 
 
 def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas, kinds: Kinds) -> _Verdict:
     team = teams.get(ask.team or "")
-    # Another finding reports that no node has the partition.
-    known = kinds.nodes and kinds.are_divided(ask)
     if team is None:
         # Another finding reports an undefined team, or an undefined flavor in its quotas.
-        return _Verdict(unplaced=unplaced(ask, kinds, None) if known and ask.team is None else None)
+        found = unplaced(ask, kinds, None) if kinds.nodes and ask.team is None else None
+        return _Verdict(unplaced=found, missing=kinds.are_missing(ask, ()))
     if (level := missing_level(config, ask, team)) is not None:
         return _Verdict(level=level)
     if (short := short_of(config, quotas, ask, team)) is not None:
         return _Verdict(short=short)
     if ask.most is not None and (stuck := short_of(config, quotas, ask._replace(workers=ask.most), team)) is not None:
         return _Verdict(stuck=stuck)
-    if not known or team.clusters:  # The nodes of other clusters are unknown.
+    if not kinds.nodes or team.clusters:  # The nodes of other clusters are unknown.
         return _Verdict()
-    return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
+    flavors = flavors_for(config, ask, team)
+    return _Verdict(unplaced=unplaced(ask, kinds, flavors), missing=kinds.are_missing(ask, flavors))
 
 
 def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iterator[Finding]:

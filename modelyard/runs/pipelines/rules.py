@@ -171,7 +171,8 @@ class _Judge:
             summary = f"rolls out to the remote resource {name}, not in the home cluster"
             yield self._stage("PIP003", number, "rollout", summary, "name a resource without remote")
         elif not is_deployed(self.stack.config, one):
-            remedy = "give it an image and a job without a command"
+            image = one.resource.image or self.stack.config.runtime.image
+            remedy = f"give it {'' if image else 'an image and '}a job without a command"
             yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which has no pods", remedy)
         if len(stage.reads) != 1:
             remedy = "list only the artifact with the model in reads"
@@ -287,17 +288,17 @@ class _Judge:
         return ", ".join(words), remedy
 
     def _reached(self, at: Path, what: str, place: Place) -> Iterator[Finding]:
-        buckets = {bucket.name: bucket for bucket in self.stack.config.buckets}
-        bucket = buckets.get(place.bucket)
-        if bucket is None:
-            remedy = instead(place.bucket, buckets, "buckets")
+        buckets = self.stack.config.buckets
+        found = [bucket.reached_by for bucket in buckets if bucket.name == place.bucket]
+        if not found:
+            remedy = instead(place.bucket, [bucket.name for bucket in buckets], "buckets")
             yield self._error("PIP008", at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy)
-        elif PLATFORM not in bucket.reached_by and reachers(self.stack.config).issuperset(bucket.reached_by):
-            # An unknown name may be a misspelled platform; another finding reports it.
+        elif len(found) == 1 and PLATFORM not in found[0] and reachers(self.stack.config).issuperset(found[0]):
+            # Other findings report two buckets of one name, and an unknown name, which may be a misspelled platform.
             yield self._error(
                 "PIP008",
                 at,
-                f"keeps {what} in bucket {bucket.name}, which the platform cannot reach",
+                f"keeps {what} in bucket {place.bucket}, which the platform cannot reach",
                 f"add {PLATFORM} to its reachedBy if pods of the home cluster can use it, or name another bucket",
             )
 

@@ -8,7 +8,7 @@ from modelyard.hardware.instances import provider_of
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.durations import text
 from modelyard.stack.jobs import JobType, Resource
-from modelyard.stack.names import instead, named_twice
+from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 from modelyard.stack.words import listed
 from modelyard.workloads.facts.remote import reachers
@@ -245,6 +245,7 @@ def _reached(
     ``known`` are the names that ``reachedBy`` of a bucket may have.
     """
     buckets = {one.name: one for one in stack.config.buckets}
+    twice = {stack.config.buckets[index].name for index in repeated(one.name for one in stack.config.buckets)}
     user = resource.name if remote.cluster is not None else remote.provider
     # An undefined provider reaches nothing; another finding reports it.
     users = {PLATFORM: "the platform"}
@@ -268,8 +269,8 @@ def _reached(
             )
             continue
         absent = [who for who in users if who not in bucket.reached_by]
-        # An unknown name may be a misspelled one of these; another finding reports it.
-        if absent and not set(bucket.reached_by).difference(known):
+        # Other findings report two buckets of one name, and an unknown name, which may be a misspelled one of these.
+        if absent and bucket.name not in twice and not set(bucket.reached_by).difference(known):
             shared = path[-1] == "shared" and user in absent
             other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(
@@ -285,7 +286,11 @@ def _reached(
 def _apart(stack: Stack) -> Iterator[Finding]:
     """Checks that each job writes where no other job reads or writes."""
     counts: dict[str, int] = {}
+    reads: set[tuple[Path, Path]] = set()
     for one, other in overlapping(stack.config):
+        if not other.job and (one.path, other.path) in reads:
+            continue  # The place of all jobs' models is inside the data.
+        reads.add((one.path, other.path))
         counts[one.resource] = counts.get(one.resource, 0) + 1
         if counts[one.resource] > _MANY:
             continue

@@ -7,7 +7,7 @@ unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 
 from modelyard.workloads.sizing.partitions import slice_findings
 from modelyard.workloads.sizing.resources import Sized, apart, sized, sizes_by_job
-from modelyard.workloads.sizing.rules import check_jobs, unfit_resource
+from modelyard.workloads.sizing.rules import check_jobs, lacks_gpus, unfit_resource
 from modelyard.workloads.sizing.sources import Estimate, Need, Source, Term
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Term",
     "apart",
     "check_jobs",
+    "lacks_gpus",
     "sized",
     "sizes_by_job",
     "slice_findings",

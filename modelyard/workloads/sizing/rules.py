@@ -88,7 +88,9 @@ def unfit_resource(stack: Stack, index: int, job: Job, resource: Resource | None
         Severity.ERROR,
         ("jobs", index, "resource"),
         f"job {job.name} is of type {job.type}, but resource {resource.name} is for {resource.type} jobs",
-        f"use {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
+        f"use {' or '.join(fitting)}, or correct one of the types"
+        if fitting
+        else f"add a resource of type {job.type}, or correct one of the types",
     )
 
 
@@ -121,7 +123,7 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     scaling = stack.config.autoscaling
     problems = {
         "most": (
-            f"may have {scale.most} pods at most, but has at least {one.size.workers}",
+            f"may have {plural(scale.most, 'pod')} at most, but has at least {one.size.workers}",
             f"set most to {one.size.workers + 1} or more, or lower workers",
             scale.most < one.size.workers,
         ),
@@ -239,6 +241,11 @@ def _too_many_gpus(one: Sized) -> str:
     divided = one.resource.type == "training" and one.resource.remote is None
     others = "give it more workers" if divided else "use a smaller model"
     return f"a machine has at most {MOST_GPUS} GPUs: use a GPU with more memory, or {others}"
+
+
+def lacks_gpus(one: Sized) -> bool:
+    """Whether the jobs of a resource certainly need GPUs and it has none, which is an error."""
+    return one.need.on_gpus and not one.size.gpus and not _any_model(one)
 
 
 def _any_model(one: Sized) -> bool:

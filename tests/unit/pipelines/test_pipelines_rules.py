@@ -235,6 +235,7 @@ def test_a_remote_stage_is_one_finding_with_the_command_that_starts_it(remote: R
     "changes",
     [
         {"buckets": (LAKE._replace(reached_by=("platfrom",)),)},
+        {"buckets": (LAKE, LAKE._replace(reached_by=()))},
         {"jobs": (LOAD, TRAIN, ASSISTANT, TRAIN._replace(resource="far"))},
         {"jobs": (LOAD, TRAIN, ASSISTANT, TRAIN._replace(command=()))},
         {"resources": (DEEP._replace(remote=Remote()), CHAT, DEEP)},

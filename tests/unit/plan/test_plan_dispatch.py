@@ -123,7 +123,7 @@ def test_flavors_of_worker_clusters_need_no_nodes_in_the_home_cluster(dev: Any) 
     codes = ("QUE005", "QUE006", "RES212", *("QUE010", "QUE011"))
     assert findings_of(pool(dev, VISION._replace(quotas=quotas), **far), *codes) == []
     told = findings_of(pool(dev, VISION._replace(quotas=quotas, clusters=()), **far), *codes)
-    assert {field for _, field, _ in told} == {"flavors[0]", "jobs[0]"}
+    assert {field for _, field, _ in told} == {"flavors[0]"}
 
 
 def test_quotas_of_worker_clusters_do_not_count_in_the_home_cluster(dev: Any) -> None:

@@ -10,7 +10,7 @@ from modelyard.plan.admission import never_admitted
 from modelyard.plan.notebook import check_notebook_room
 from modelyard.runs.notebooks import Choice, Chosen, choose
 from modelyard.stack.config import Autoscaling
-from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Scale, Spark, Stage
+from modelyard.stack.jobs import Job, Model, Pipeline, Resource, Runtime, Scale, Spark, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
 from tests.support.example_stacks import TODAY
 
@@ -20,8 +20,8 @@ TRAIN = Job("train", "training", "deep", command=("python", "train.py"))
 A10 = Flavor("a10", "A10")
 
 
-def team(name: str, gpus: int, borrow: int | None = None, cohort: str | None = None) -> Team:
-    return Team(name, (Quota("a10", "16", "128Gi", gpus, borrow),), cohort=cohort)
+def team(name: str, gpus: int, borrow: int | None = None, cohort: str | None = None, cpu: str = "16") -> Team:
+    return Team(name, (Quota("a10", cpu, "128Gi", gpus, borrow),), cohort=cohort)
 
 
 def deployed(site: Any) -> dict[str, Any]:
@@ -410,6 +410,25 @@ def test_cores_and_memory_beyond_every_quota_are_reported(
     told = [summary for code, summary in room(site) if code == "RES213"]
     assert len(told) == bool(said)
     assert said is None or said in told[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"teams": (team("vision", 2), team("vision", 0))}, "QUE001"),
+        ({"flavors": (A10._replace(labels={"pool": "x"}),)}, "QUE005"),
+        (
+            {"resources": (DEEP._replace(gpus=None, workers=1, cpu="20"),), "teams": (team("vision", 2, cpu="20"),)},
+            "RES205",
+        ),
+        ({"jobs": (TRAIN._replace(team="vision", least_workers=9, engine="ray"),)}, "RES211"),
+    ],
+)
+def test_other_mistakes_have_no_findings_about_room(dev: Any, changes: dict[str, Any], code: str) -> None:
+    job = TRAIN._replace(team="vision", model=Model(parameters="100M"))
+    sound: dict[str, Any] = {"resources": (DEEP,), "jobs": (job,), "flavors": (A10,), "teams": (team("vision", 2),)}
+    found = {one.code for one in dev.asking(**{**sound, **changes}).plan().findings}
+    assert found & {"QUE001", "QUE005", "RES205", "RES211", "RES212", "RES213"} == {code}
 
 
 def test_a_quota_of_an_undefined_flavor_has_no_findings_about_its_size(dev: Any) -> None:

@@ -9,10 +9,12 @@ import yaml
 from modelyard.findings import Severity
 from modelyard.hardware.partitions import slices
 from modelyard.kube.state import Node, Pod
+from modelyard.plan.admission import never_placed
 from modelyard.quantity import GB
 from modelyard.runs.jobs import job_submission
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.pool import Flavor, Partition, Quota, Team
+from tests.support.example_stacks import TODAY
 
 IMAGE = Runtime("images.example.com/jobs:1.2.3")
 SMALL = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})
@@ -553,6 +555,8 @@ def test_a_partition_without_nodes_is_the_only_finding_about_its_slices(dev: Any
         site = with_nodes(site, here._replace(allocatable={**here.allocatable, "nvidia.com/gpu.shared": Fraction(4)}))
     told = {one.code for one in site.plan().findings if one.code in ("PAR015", "QUE006", "RES212")}
     assert told == ({"QUE006", "RES212"} if labelled else {"PAR015"})
+    # A submission has no finding about the partition.
+    assert [one.code for one in never_placed(site.stack, ["train"], site.state.nodes, TODAY)] == ["RES212"]
 
 
 def test_an_invalid_partition_does_not_report_missing_nodes(dev: Any) -> None:

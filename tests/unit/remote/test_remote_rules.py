@@ -187,6 +187,16 @@ def test_prefixes_of_two_resources_may_not_nest(stack: Make) -> None:
         ("pond, prefix: models", "lake, prefix: models/churn"), ("[platform, lam]", "[platform, lam, amazon]")
     )
     assert [code for code, _, _ in told(nested)] == ["REM011"]
+    # All jobs' models would be inside the data: one mistake.
+    assert [code for code, _, _ in told(stack(more, ("pond, prefix: models", "pond, prefix: out")))] == ["REM011"]
+
+
+def test_two_buckets_of_one_name_are_one_finding(stack: Make) -> None:
+    both = (
+        "  modelyard:resources:\n",
+        '    - {name: pond, url: "gs://other", reachedBy: []}\n  modelyard:resources:\n',
+    )
+    assert [code for code, _, _ in told(stack(both))] == ["REM001"]
 
 
 def test_an_unknown_price_is_a_warning_unless_the_project_sets_one(stack: Make) -> None:
