@@ -209,10 +209,12 @@ class _Judge:
         """Checks whether one earlier stage writes each artifact that a stage reads, to a bucket that pods can reach."""
         pipeline = self.pipeline
         writers: dict[str, str] = {}
+        doubled = False
         for number, stage in enumerate(self.stages):
             for place, name in enumerate(stage.writes):
                 other = "its inputs" if name in pipeline.inputs else writers.get(name)
                 if other is not None and other != stage.name:
+                    doubled = True
                     yield self._error(
                         "PIP007",
                         ("stages", number, "writes", place),
@@ -242,6 +244,8 @@ class _Judge:
                 elif writer is not None and (circle := circle_through(self._reading(writers), stage.name, writer)):
                     words, remedy = self._circle(circle, name, writers)
                     why = f" in a cycle: {words}"
+                elif writer is None and doubled:
+                    continue  # It may be the other name of an artifact that is written twice.
                 elif writer is not None:
                     why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
                 else:

@@ -335,40 +335,34 @@ def _fits_together(
         ),
         (
             "leastWorkers",
-            job.least_workers is not None and free and job.engine != "ray",
-            "only a team's queue starts fewer workers",
-            "drop leastWorkers, or name a team",
-        ),
-        (
-            "leastWorkers",
             job.grows and job.together is not None,
             "workers that Ray adds later are placed on any node",
             "drop leastWorkers or together",
-        ),
-        (
-            "priority",
-            job.priority is not None and free,
-            "only a team's queue has priorities",
-            "drop priority, or name a team",
-        ),
-        (
-            "together",
-            job.together is not None and free,
-            "only a team's queue places workers together",
-            "drop together, or name a team",
         ),
     )
     found: dict[str, list[tuple[str, str]]] = {}
     for key, clash, why, remedy in clashes:
         if clash:
             found.setdefault(key, []).append((why, remedy))
-    for key, reasons in found.items():
+    rows = [
+        ([key], "; ".join(why for why, _ in reasons), reasons[0][1] if len(reasons) == 1 else f"drop {key}")
+        for key, reasons in found.items()
+    ]
+    given = {
+        "leastWorkers": least is not None and job.engine != "ray",
+        "priority": job.priority is not None,
+        "together": job.together is not None,
+    }
+    if free and (queued := [key for key, is_given in given.items() if is_given and key not in found]):
+        it = "it" if len(queued) == 1 else "them"
+        rows.append((queued, f"only a team's queue reads {it}", f"drop {it}, or name a team"))
+    for keys, why, remedy in rows:
         yield stack.finding(
             "RES211",
             Severity.ERROR,
-            ("jobs", index, key),
-            f"job {job.name} cannot have {key}: {'; '.join(why for why, _ in reasons)}",
-            reasons[0][1] if len(reasons) == 1 else f"drop {key}",
+            ("jobs", index, keys[0]),
+            f"job {job.name} cannot have {listed(keys, 'and')}: {why}",
+            remedy,
         )
 
 

@@ -258,6 +258,11 @@ def test_loading_data_with_gpus_is_a_warning() -> None:
     assert "2 GPUs" in finding.summary
 
 
+def test_an_artifact_written_under_the_name_of_another_is_one_finding() -> None:
+    wrong = FIT._replace(writes=("data-set",))
+    assert [code for code, *_ in told(stack(with_stages(PREPARE, wrong, SERVE)))] == ["PIP007"]
+
+
 def test_two_pipelines_of_one_name() -> None:
     ((code, field, summary),) = told(stack(NIGHTLY, NIGHTLY))
     assert (code, field, "nightly" in summary) == ("PIP001", "pipelines[1].name", True)

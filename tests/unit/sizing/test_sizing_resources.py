@@ -302,6 +302,10 @@ DEEP = Resource("deep", "training", workers=2)
         (RUNS._replace(priority="urgent", resource="dep"), "RES211", ""),
         (RUNS._replace(least_workers=1), "RES211", "cannot have leastWorkers: only a team's queue"),
         (RUNS._replace(together="rack"), "RES211", "cannot have together: only a team's queue"),
+        (
+            RUNS._replace(together="rack", priority="urgent", least_workers=1),
+            *("RES211", "cannot have leastWorkers, priority and together: only a team's queue"),
+        ),
     ],
 )
 def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> None:
