@@ -228,8 +228,8 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
                 "QUE004",
                 Severity.ERROR,
                 (*where, "lend"),
-                f"team {team.name} lends {quota.lend} GPUs of {quota.flavor}, but has {quota.gpus}",
-                f"lend at most {quota.gpus}",
+                f"team {team.name} lends {plural(quota.lend, 'GPU')} of {quota.flavor}, but has {quota.gpus}",
+                f"lend at most {quota.gpus}" if quota.gpus else "drop lend",
             )
 
 

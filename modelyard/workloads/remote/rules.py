@@ -257,6 +257,7 @@ def _reached(
         places.append((data.place, (*where, "data", data.way), "its data"))
     if remote.model is not None:
         places.append((remote.model, (*where, "model"), "its models"))
+    unreached: dict[str, tuple[Path, list[str], list[str]]] = {}
     for place, path, what in places:
         bucket = buckets.get(place.bucket)
         if bucket is None:
@@ -271,16 +272,18 @@ def _reached(
         absent = [who for who in users if who not in bucket.reached_by]
         # Other findings report two buckets of one name, and an unknown name, which may be a misspelled one of these.
         if absent and bucket.name not in twice and not set(bucket.reached_by).difference(known):
-            shared = path[-1] == "shared" and user in absent
-            other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
-            yield stack.finding(
-                "REM010",
-                Severity.ERROR,
-                (*path, "bucket"),
-                f"resource {resource.name} keeps {what} in bucket {bucket.name}, "
-                f"which {' and '.join(users[who] for who in absent)} cannot reach",
-                f"use a bucket that both can reach, or add {' and '.join(absent)} to its reachedBy{other}",
-            )
+            unreached.setdefault(bucket.name, (path, absent, []))[2].append(what)
+    for name, (path, absent, kept) in unreached.items():
+        shared = path[-1] == "shared" and user in absent
+        other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
+        yield stack.finding(
+            "REM010",
+            Severity.ERROR,
+            (*path, "bucket"),
+            f"resource {resource.name} keeps {listed(kept, 'and')} in bucket {name}, "
+            f"which {' and '.join(users[who] for who in absent)} cannot reach",
+            f"use a bucket that both can reach, or add {' and '.join(absent)} to its reachedBy{other}",
+        )
 
 
 def _apart(stack: Stack) -> Iterator[Finding]:
