@@ -243,9 +243,9 @@ def _too_many_gpus(one: Sized) -> str:
     return f"a machine has at most {MOST_GPUS} GPUs: use a GPU with more memory, or {others}"
 
 
-def lacks_gpus(one: Sized) -> bool:
+def lacks_gpus(sizing: Sized) -> bool:
     """Whether the jobs of a resource certainly need GPUs and it has none, which is an error."""
-    return one.need.on_gpus and not one.size.gpus and not _any_model(one)
+    return sizing.need.on_gpus and not sizing.size.gpus and not _any_model(sizing)
 
 
 def _any_model(one: Sized) -> bool:
