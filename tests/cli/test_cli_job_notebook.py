@@ -113,7 +113,7 @@ def test_a_missing_cluster(notebook: Path, refused: Any, monkeypatch: pytest.Mon
 
 def test_an_error_as_json(notebook: Path, refused: Any) -> None:
     document = json.loads(submit(refused, "--stack", "dev", "--json").out)
-    assert document["error"]["remedy"] == "--flavor a10 or a30"
+    assert document["error"]["remedy"] == "use --flavor a10 or a30"
 
 
 def test_choices(notebook: Path, run: Any, golden: Callable[..., None]) -> None:

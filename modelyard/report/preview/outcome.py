@@ -166,7 +166,8 @@ def _cost(cost: StackCost) -> str:
     words = cost_words(cost.delta)
     if words == NO_CHANGE:
         return ""
-    reasons = few(sorted({one.unknown for one in cost.targets if one.unknown}), _REASONS) if UNKNOWN in words else ""
+    unknown = {one.unknown for one in cost.targets if one.unknown} if UNKNOWN in words else set()
+    reasons = few(sorted(unknown), _REASONS, "; ")
     return f"Cost {words}{f': {reasons}' if reasons else ''}"
 
 
