@@ -158,7 +158,7 @@ def _remedy(stack: str, text: str) -> str:
         )
     if _STILL_THERE in text:
         return (
-            "a finalizer keeps it. Kubernetes deletes a queue or flavor once no run holds its quota: list the runs "
+            "a finalizer keeps it. Kubernetes deletes a queue or flavor once the last run in it has ended: list the runs "
             f"with modelyard job list {stack}, end one with modelyard job cancel {stack} RUN, then run again"
         )
     if any(words in text for words in ("timed out", "timeout", "not rolled out")):

@@ -272,8 +272,9 @@ def _exists(schema: merge.Type, path: merge.Path) -> bool:
 
 def _elsewhere(patch: PatchVersion, document: Document, namespace: str) -> Iterator[Finding]:
     """Yields the warning about a document that names another namespace than that of the object that it changes."""
-    named = document.body.reveal().get("metadata", {}).get("namespace", namespace)
-    if named != namespace and patch.meta.use == "patched":
+    metadata = document.body.reveal().get("metadata")
+    named = metadata.get("namespace") if isinstance(metadata, dict) else None
+    if isinstance(named, str) and named not in ("", namespace) and patch.meta.use == "patched":
         yield Finding(
             "PAT007",
             Severity.WARNING,

@@ -74,7 +74,10 @@ def test_a_parameter_without_a_description_is_listed(project: Any, run: Any) -> 
     assert {"a", "b"} <= {line.split()[0] for line in result.out.splitlines() if " params " in line}
 
 
-@pytest.mark.parametrize("field", ["apiVersion", "kind", "metadata", "spec", "spec.template", "spec.template.spec"])
+@pytest.mark.parametrize(
+    "field",
+    ["apiVersion", "kind", "metadata", "metadata.namespace", "spec", "spec.template", "spec.template.spec"],
+)
 @pytest.mark.parametrize("file", ["patch.yaml.j2", "base.yaml.j2"])
 def test_a_field_that_does_not_fit_its_kind_is_one_error(project: Any, refused: Any, file: str, field: str) -> None:
     target = "deployment-model-service" if file == "patch.yaml.j2" else "mine"
