@@ -158,8 +158,8 @@ def _remedy(stack: str, text: str) -> str:
         )
     if _STILL_THERE in text:
         return (
-            "a finalizer keeps it. Kubernetes deletes a queue or flavor once the last run in it has ended: list the runs "
-            f"with modelyard job list {stack}, end one with modelyard job cancel {stack} RUN, then run again"
+            "a finalizer keeps it. Kubernetes deletes a queue or flavor once the last run in it has ended: list the "
+            f"runs with modelyard job list {stack}, end one with modelyard job cancel {stack} RUN, then run again"
         )
     if any(words in text for words in ("timed out", "timeout", "not rolled out")):
         return "kubectl describe pods shows what the pods wait for; correct that, then run again"
