@@ -24,7 +24,7 @@ class Claim(NamedTuple):
     def __str__(self) -> str:
         """The field and its owner, for a message."""
         by = f"{self.manager} ({self.subresource})" if self.subresource else self.manager
-        return f"{self.field.removeprefix('.')} of {by}"
+        return f"{self.field.removeprefix('.')} from {by}"
 
 
 class Refusal(NamedTuple):

@@ -212,6 +212,7 @@ _CODES: Final[Mapping[Kind, tuple[str, Severity]]] = {
     Kind.FLAG: ("AUT032", Severity.WARNING),
     Kind.COUNTS: ("AUT033", Severity.ADVICE),
 }
+_WITH_KEDA: Final[Mapping[Kind, tuple[str, Severity]]] = {Kind.JOINED: ("AUT011", Severity.ERROR)}
 
 
 class Query(NamedTuple):
@@ -250,9 +251,7 @@ _problems = lru_cache(maxsize=1024)(check_query)
 
 
 def _finding(query: Query, problem: Problem) -> Finding:
-    code, severity = _CODES[problem.kind]
-    if query.keda and problem.kind is Kind.JOINED:
-        severity = Severity.ERROR
+    code, severity = (_WITH_KEDA if query.keda else _CODES).get(problem.kind, _CODES[problem.kind])
     if severity is Severity.ERROR and not query.ours:
         severity = Severity.WARNING
     before = " ".join(query.text[: problem.offset].split())

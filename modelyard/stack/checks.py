@@ -220,7 +220,8 @@ def _size(path: Path, value: Any, texts: Mapping[Path, str]) -> Iterator[Mistake
             yield Mistake(path, codes.QUANTITY, summary, "write a number such as 50M, which is 50 million")
         elif key in _WHOLE and amount.denominator != 1:
             summary = f"{name(path)} is {text}; it cannot be a fraction"
-            yield Mistake(path, codes.RANGE, summary, "write 50M for 50 million; 50m is 50 thousandths")
+            remedy = "write a whole number with its unit, such as 50M for 50 million; 50m is 50 thousandths"
+            yield Mistake(path, codes.RANGE, summary, remedy)
     elif key in _BYTES and (amount > MOST_BYTES or (amount < LEAST_BYTES and key != "activation")):
         small = amount < LEAST_BYTES
         side = "less than 1Mi" if small else "more than 1Pi"

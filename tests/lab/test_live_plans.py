@@ -303,7 +303,7 @@ def test_a_plan_is_stale_if_a_controller_takes_the_replicas(tmp_path: Path) -> N
         assert done.returncode == 4
         words = " ".join(done.stderr.split())
         assert f"{CELERY} has changed since the plan was made" in words
-        assert f"{CELERY} now takes spec.replicas of keda-operator (scale)" in words
+        assert f"{CELERY} now takes spec.replicas from keda-operator (scale)" in words
         assert versions(env) == before
         # A new plan reports the conflict.
         refused(env, 1, "OWN002", "keda-operator keeps writing spec.replicas")

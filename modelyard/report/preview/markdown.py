@@ -220,7 +220,7 @@ def _what(stack: StackDiff) -> str:
     elif not stack.targets:
         words = "no object" if stack.submissions else "findings only"
     if stack.submissions:
-        words += f", {len(stack.submissions)} {SUBMITTED}"
+        words += f", {plural(len(stack.submissions), 'change')} {SUBMITTED}"
     return words + (", recorded platform changed" if stack.recorded else "")
 
 

@@ -12,7 +12,7 @@ from modelyard.preview import Preview, StackDiff, TargetDiff
 from modelyard.preview.values import HOLDS_DATA, RISKS, Risk
 from modelyard.probes import Drain
 from modelyard.probes.values import PATIENCE
-from modelyard.report.preview.words import cost_words, object_name
+from modelyard.report.preview.words import SUBMITTED, cost_words, object_name
 from modelyard.stack.durations import in_words
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads.training import BACKENDS
@@ -154,7 +154,7 @@ def _sentences(stack: StackDiff, headline: str, actions: str) -> Iterator[str]:
     if counted:
         yield f"{', '.join(counted)}."
     if stack.submissions:
-        yield f"Changes {plural(len(stack.submissions), 'setting')} of later jobs and applies."
+        yield f"{plural(len(stack.submissions), 'change')} {SUBMITTED}."
 
 
 def _loses_data(target: TargetDiff) -> bool:

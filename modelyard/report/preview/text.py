@@ -115,7 +115,7 @@ def _findings(preview: Preview, style: Style) -> list[str]:
         if findings:
             lines += [style.bold(heading), *shown_text(alike(findings), style), ""]
     if parts.still:
-        words = f"still there: {tally(parts.still)} (modelyard check shows them)"
+        words = f"still there: {tally(parts.still)} (modelyard check lists all)"
         lines += [*map(style.dim, hanging(words, 2, style.columns)), ""]
     return lines
 

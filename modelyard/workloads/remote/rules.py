@@ -194,7 +194,7 @@ def _one_place(
                 Severity.ERROR,
                 where,
                 f"resource {name} does not set {' and '.join(missing)}",
-                f"set {' and '.join(missing)}: a rented machine has a type, and runs a command in an image",
+                f"set {' and '.join(missing)} under remote: a rented machine needs its type, an image and a command",
             )
         if remote.time_limit is None and remote.provider is not None:
             yield stack.finding(

@@ -229,22 +229,24 @@ def _deep_training(job: Job, gpu: GpuModel | None) -> Estimate:
     assert model.parameters is not None
     parameters = parse(model.parameters)
     formula = f"{count(parameters)} parameters × {TRAINING_BYTES} bytes"
-    needed = found.term("weights, gradients, optimizer", formula, parameters * TRAINING_BYTES, "bytes", "training")
+    parts = "weights, gradients, optimizer"
+    needed = found.term(parts, formula, parameters * TRAINING_BYTES, "bytes", "training")
     if model.activation is not None:
         each = parse(model.activation)
         formula = f"batch {job.batch} × {amount(each)}"
         needed += found.term("activations", formula, each * job.batch, "bytes")
+        parts = f"({parts} + activations)"
     missing = _absent(job, "model.activation")
     notes = ("activations are not included",) if missing else ()
     found.term("CUDA", "used by a process on each GPU", CUDA, "bytes", "training")
     if gpu is None:
-        needed = found.term("GPU memory", "their sum", needed + CUDA, "bytes")
+        needed = found.term("GPU memory", f"{parts} + CUDA", needed + CUDA, "bytes")
         return found.result(Need(gpu_memory=math.ceil(needed)), *missing, notes=notes)
     room = Fraction(gpu.memory_gb * GB - CUDA)
     gpus = found.whole(
-        "GPUs", f"all but CUDA ÷ ({gpu.memory_gb} GB of the {gpu.short} − CUDA)", needed / room, "GPUs", "sharding"
+        "GPUs", f"{parts} ÷ ({gpu.memory_gb} GB of the {gpu.short} − CUDA)", needed / room, "GPUs", "sharding"
     )
-    needed = found.term("GPU memory", "their sum, with CUDA on each GPU", needed + CUDA * gpus, "bytes")
+    needed = found.term("GPU memory", f"{parts} + CUDA × GPUs", needed + CUDA * gpus, "bytes")
     return found.result(_training_pod(found, gpus, gpu, needed), *missing, notes=notes)
 
 
@@ -336,7 +338,7 @@ def _serving(job: Job, _gpu: GpuModel | None) -> Estimate:
 
 
 def _llm_serving(job: Job, gpu: GpuModel | None) -> Estimate:
-    """Estimates weights and key-value cache in the memory of one pod's GPUs."""
+    """Estimates weights and KV cache in the memory of one pod's GPUs."""
     found = _Sum()
     weights = _model_size(job, found)
     cache = _cache(job, found)
@@ -344,7 +346,7 @@ def _llm_serving(job: Job, gpu: GpuModel | None) -> Estimate:
     missing = _absent(job, "requestRate", "requestTime", "sequence", *cached)
     if weights is None:
         return found.result(Need(), "model.parameters", *missing)
-    notes: tuple[str, ...] = () if cache is not None else ("the cache of keys and values is not included",)
+    notes: tuple[str, ...] = () if cache is not None else ("the KV cache is not included",)
     formula = f"(model + cache) ÷ {count(ENGINE_SHARE)}" if cache is not None else f"model ÷ {count(ENGINE_SHARE)}"
     needed = found.term("GPU memory", formula, (weights + (cache or 0)) / ENGINE_SHARE, "bytes", "engine")
     if gpu is None:
@@ -353,7 +355,7 @@ def _llm_serving(job: Job, gpu: GpuModel | None) -> Estimate:
     gpus = 1
     while gpus < ratio and gpus < MOST_GPUS:
         gpus *= 2
-    formula = f"GPU memory ÷ {gpu.memory_gb} GB of the {gpu.short}, up to 1, 2, 4, 8 …"
+    formula = f"GPU memory ÷ {gpu.memory_gb} GB of the {gpu.short}, rounded up to 1, 2, 4, 8 …"
     if gpus < ratio:
         notes += (f"more than {MOST_GPUS} GPUs of one machine; it takes several machines, or a GPU with more memory",)
         return found.result(Need(workers=1, gpu_memory=math.ceil(needed)), *missing, notes=notes)

@@ -216,9 +216,9 @@ def test_other_owners_make_an_approved_plan_stale(dev: Any) -> None:
     approved = dev.plan(server)
     server.answers[HEAD] = lambda answer: answer._replace(claims=(Claim(".spec.replicas", "helm", "Apply"),))
     first, second = moved(approved, dev.plan(server))
-    assert first == f"{HEAD} now takes spec.replicas of helm"
+    assert first == f"{HEAD} now takes spec.replicas from helm"
     assert second.startswith(
-        f"{HEAD} no longer takes spec.strategy.rollingUpdate.maxSurge of kubectl-client-side-apply"
+        f"{HEAD} no longer takes spec.strategy.rollingUpdate.maxSurge from kubectl-client-side-apply"
     )
 
 
