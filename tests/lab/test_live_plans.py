@@ -330,7 +330,7 @@ def test_a_step_stops_if_a_controller_takes_the_replicas(tmp_path: Path) -> None
         words = " ".join(errors.split())
         assert run.returncode == 4, words
         assert f"{STALE}: {CELERY} " in words
-        assert "spec.replicas of keda-operator (scale)" in words
+        assert "spec.replicas from keda-operator (scale)" in words
         assert "Traceback" not in words
         after = env.deployment(CELERY)
         assert after["spec"]["replicas"] == 1
