@@ -260,8 +260,16 @@ class Lab:
             raise LabError(f"unknown operator {unknown[0]!r}; use {', '.join(operators.NAMES)}")
         self._proxy = proxy
         states = self.status()
-        wanted = {each for name in names for each in (name, operators.ALONG.get(name, name))}
-        self._start_operators({name: self._operators.get(name, {}) for name in wanted if not states.get(name)})
+        wanted = {each for name in names for each in (name, operators.ALONG.get(name, name)) if not states.get(each)}
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._start_operators({name: self._operators.get(name, {}) for name in wanted})
+                return
+            except LabError:
+                # Another process may take a port between its choice and its use.
+                if attempt == _ATTEMPTS or not self._clashed():
+                    raise
+                process.stop([self._processes[name] for name in wanted if name in self._processes], patience=1)
 
     def status(self) -> dict[str, bool]:
         """Whether each component runs, in start order."""

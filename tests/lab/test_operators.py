@@ -1,10 +1,11 @@
 """Operators as processes of a lab: they admit objects, are reported when they die, and restart with the lab."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from lab import Lab, LabError
+from lab import Lab, LabError, cluster
 
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
@@ -53,8 +54,13 @@ def test_a_killed_kueue_is_reported_and_restarts_with_the_lab(tmp_path: Path) ->
         assert again.request("POST", QUEUES, queue("-1")).status in (403, 422)
 
 
-def test_keda_and_kuberay_run_in_one_lab(tmp_path: Path) -> None:
-    with Lab.start(tmp_path) as lab:
+def test_keda_and_kuberay_run_in_one_lab_although_a_port_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Lab.start(tmp_path) as lab, socket.create_server(("127.0.0.1", 0)) as other:
+        free = cluster.free_numbers
+        taken = iter([other.getsockname()[1]])
+        monkeypatch.setattr(cluster, "free_numbers", lambda count: [*taken, *free(count)][:count])
         lab.start_operators("kuberay", "keda")
         assert lab.running
         assert list(lab.status())[-3:] == ["keda", "keda-adapter", "kuberay"]
