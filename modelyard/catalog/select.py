@@ -263,7 +263,7 @@ def _holds(patch: PatchVersion, key: str, wanted: Mapping[str, Any], known: Fact
         named = values if isinstance(values, list) else [values]
         if value in named:
             continue
-        remedies = ((one, instead_of(path, one) or _other_kind(value, one)) for one in named)
+        remedies = ((one, instead_of(path, one, value)) for one in named)
         impossible = [_impossible(patch, path, key, one, remedy) for one, remedy in remedies if remedy]
         if holds and not impossible:
             return False
@@ -453,21 +453,6 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str, known: Facts) -> Fin
         file=f"{patch.file}/{META}",
         remedy=did_you_mean(path, _paths(known)) or fallback,
     )
-
-
-_KINDS: Mapping[type, str] = {
-    bool: "write true or false, without quotes",
-    int: "write a whole number, without quotes",
-    str: "write text, in quotes",
-    list: "use another fact: this one is a list",
-    dict: "use one of the facts whose paths begin with it",
-}
-"""What to write instead of a value of another type than the fact, by the fact's type."""
-
-
-def _other_kind(value: Any, wanted: Any) -> str:
-    """What to write instead of a value of another type than the fact; empty if the types agree or one is unset."""
-    return _KINDS.get(type(value), "") if type(wanted) in _KINDS and type(wanted) is not type(value) else ""
 
 
 def _impossible(patch: PatchVersion, path: str, key: str, value: Any, remedy: str) -> Finding:

@@ -47,7 +47,7 @@ def run(args: Namespace) -> Exit:
     name, at, version = (args.name or "").partition("@")
     known = {*library.patches, *(patch.name for patch in new.values())} if args.release else library.patches
     if args.name is not None and name not in known:
-        if any(finding.file.startswith(f"{PATCHES_FOLDER}/{name}/") for finding in library.findings):
+        if library.explains(name):
             raise Stop(Exit.FINDINGS, f"patch {name} cannot be read", "correct its errors first", library.findings)
         raise Stop(Exit.USAGE, f"unknown patch {name!r}", library.near(name), library.findings)
     if at and args.release:

@@ -10,7 +10,8 @@ from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.pods import replicas_of
 from modelyard.kube.state import SCALED_OBJECT, Scaler, annotations_of
 from modelyard.plan.values import TargetPlan
-from modelyard.stack.config import Config
+from modelyard.stack.config import Config, dotted
+from modelyard.workloads.facts.jobs import places_of_deployments
 from modelyard.workloads.training import BACKENDS, backend_of
 
 if TYPE_CHECKING:
@@ -145,8 +146,10 @@ def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, .
 def _scale_queries(config: Config) -> dict[tuple[str, str], str]:
     """The fields of the queries that scale resources, by the name of the pods' Deployment and the query."""
     return {
-        (f"resource-{one.name}", one.scale.query): f"resources[{index}].scale.query"
-        for index, one in enumerate(config.resources)
+        (name, one.scale.query): f"{dotted(path)}.scale.query"
+        for name, path in places_of_deployments(config).items()
+        if path[0] == "resources"
+        for one in (config.resources[path[1]],)
         if one.remote is None and one.scale is not None and one.scale.query is not None
     }
 

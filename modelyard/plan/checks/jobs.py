@@ -341,7 +341,7 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
     if team is None:
         # Another finding reports an undefined team, or an undefined flavor in its quotas.
         found = unplaced(ask, kinds, None) if kinds.nodes and ask.team is None else None
-        return _Verdict(unplaced=found, missing=kinds.are_missing(ask, ()))
+        return _Verdict(unplaced=found, missing=found is not None and kinds.are_missing(ask, ()))
     if (level := missing_level(config, ask, team)) is not None:
         return _Verdict(level=level)
     if (short := short_of(config, quotas, ask, team)) is not None:
@@ -351,7 +351,8 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
     if not kinds.nodes or team.clusters:  # The nodes of other clusters are unknown.
         return _Verdict()
     flavors = flavors_for(config, ask, team)
-    return _Verdict(unplaced=unplaced(ask, kinds, flavors), missing=kinds.are_missing(ask, flavors))
+    found = unplaced(ask, kinds, flavors)
+    return _Verdict(unplaced=found, missing=found is not None and kinds.are_missing(ask, flavors))
 
 
 def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iterator[Finding]:

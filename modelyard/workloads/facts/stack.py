@@ -309,16 +309,29 @@ def fact_at(known: Facts, path: str) -> Any:
     return value
 
 
-def instead_of(path: str, value: Any) -> str:
-    """Returns what to write instead of a value that the fact at a dotted path never has; empty if it can have it."""
+_KINDS: Mapping[type, str] = {
+    bool: "write true or false, without quotes",
+    int: "write a whole number, without quotes",
+    str: "write text, in quotes",
+    list: "use another fact: this one is a list",
+    dict: "use one of the facts whose paths begin with it",
+}
+"""What to write instead of a value of another type than the fact, by the fact's type."""
+
+
+def instead_of(path: str, value: Any, other: Any = None) -> str:
+    """Returns what to write instead of a value that the fact at a dotted path never has; empty if it can have it.
+
+    ``other`` is the fact's value in some stack: it has the type of a fact that does not state its values.
+    """
     fact = _EVERYWHERE.get(path)
-    if fact is None or fact.can_be(value):
-        return ""
-    if isinstance(fact.values, type):
-        return "write text, in quotes"
-    if fact.values == FLAG:
-        return "write true or false, without quotes"
-    return did_you_mean(str(value), fact.values) or f"write {listed(fact.values, 'or')}"
+    if fact is not None and not fact.can_be(value):
+        if isinstance(fact.values, type):
+            return _KINDS[fact.values]
+        if fact.values == FLAG:
+            return _KINDS[bool]
+        return did_you_mean(str(value), fact.values) or f"write {listed(fact.values, 'or')}"
+    return _KINDS.get(type(other), "") if type(value) in _KINDS and type(value) is not type(other) else ""
 
 
 def source_of(path: str, config: Config) -> Path:
