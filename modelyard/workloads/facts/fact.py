@@ -51,6 +51,11 @@ def written(path: str, value: Callable[[Given], Any], values: tuple[Any, ...] | 
     return Fact(path, value, tuple(path.split(".")), values=values)
 
 
+def flag(path: str, value: Callable[[Given], bool], source: Path, meaning: str) -> Fact[Given]:
+    """Returns a fact that is true or false."""
+    return Fact(path, value, source, meaning=meaning, values=FLAG)
+
+
 def tree_of(table: Iterable[Fact[Given]]) -> dict[str, Any]:
     """Returns what computes the values of a table's facts, as nested dictionaries by the words of their paths."""
     tree: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from modelyard.hardware.rules.shared import gpu_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.facts.environments import image_with, run_environment
-from modelyard.workloads.facts.fact import FLAG, Fact
+from modelyard.workloads.facts.fact import Fact, flag
 from modelyard.workloads.facts.pool import gpu_facts, is_dispatched, namespace_of, takes_any_place
 from modelyard.workloads.facts.spark import driver_of, spark_facts
 
@@ -41,13 +41,7 @@ def resource_pods(config: Config, everything: "Sequence[Sized]") -> list[dict[st
 
 
 RESOURCES: Final[tuple[Fact[list[dict[str, Any]]], ...]] = (
-    Fact(
-        "resources.deployed",
-        bool,
-        ("resources",),
-        meaning="Whether any resource has pods for jobs without a command.",
-        values=FLAG,
-    ),
+    flag("resources.deployed", bool, ("resources",), "Whether any resource has pods for jobs without a command."),
     Fact(
         "resources.pods",
         list,

@@ -7,7 +7,7 @@ from modelyard import quantity
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
-from modelyard.workloads.facts.fact import FLAG, Fact, written
+from modelyard.workloads.facts.fact import Fact, flag, written
 from modelyard.workloads.facts.pool import namespace_of
 
 
@@ -66,12 +66,11 @@ def _server(name: str, value: Callable[[NotebookServers], Any], none: Any = "") 
 NOTEBOOKS: Final[tuple[Fact[NotebookParts], ...]] = (
     written("notebooks.claim", lambda given: given.notebooks.claim),
     written("notebooks.path", lambda given: given.notebooks.path),
-    Fact(
+    flag(
         "notebooks.servers.declared",
         lambda given: bool(given.placed),
         ("notebooks", "servers"),
-        meaning="Whether any user has a server.",
-        values=FLAG,
+        "Whether any user has a server.",
     ),
     Fact(
         "notebooks.servers.spaces",

@@ -21,7 +21,7 @@ from modelyard.stack.pool import (
     Team,
     Within,
 )
-from modelyard.workloads.facts.fact import FLAG, Fact, written
+from modelyard.workloads.facts.fact import Fact, flag, written
 
 _GPU_LABELS: Final = "nvidia.com/gpu."
 _RECLAIM: Final[Mapping[Reclaim | Within, str]] = {"any": "Any", "lower": "LowerPriority", "never": "Never"}
@@ -193,13 +193,7 @@ def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | 
 
 
 POOL: Final[tuple[Fact[Config], ...]] = (
-    Fact(
-        "pool.shared",
-        lambda config: bool(config.teams),
-        ("teams",),
-        meaning="Whether the stack has teams.",
-        values=FLAG,
-    ),
+    flag("pool.shared", lambda config: bool(config.teams), ("teams",), "Whether the stack has teams."),
     written("flavors", lambda config: [_flavor(one) for one in config.flavors]),
     written(
         "workerClusters", lambda config: [{"name": one.name, "secret": one.secret} for one in config.worker_clusters]
@@ -281,12 +275,11 @@ def _plugin_configs(config: Config) -> list[dict[str, Any]]:
 
 
 PARTITIONS: Final[tuple[Fact[Config], ...]] = (
-    Fact(
+    flag(
         "partitions.declared",
         lambda config: bool(config.partitions),
         ("partitions",),
-        meaning="Whether the stack has partitions.",
-        values=FLAG,
+        "Whether the stack has partitions.",
     ),
     Fact(
         "partitions.configs",
@@ -327,13 +320,7 @@ def _pool_facts(pool: NodePool) -> dict[str, Any]:
 
 
 NODE_POOLS: Final[tuple[Fact[Config], ...]] = (
-    Fact(
-        "nodePools.any",
-        lambda config: bool(config.node_pools),
-        ("nodePools",),
-        meaning="Whether the stack has node pools.",
-        values=FLAG,
-    ),
+    flag("nodePools.any", lambda config: bool(config.node_pools), ("nodePools",), "Whether the stack has node pools."),
     Fact(
         "nodePools.pools",
         lambda config: [_pool_facts(pool) for pool in config.node_pools],

@@ -22,7 +22,7 @@ from modelyard.stack.config import (
     Stack,
 )
 from modelyard.stack.words import did_you_mean, listed
-from modelyard.workloads.facts.fact import FLAG, Fact, OtherSource, tree_of, values_of, written
+from modelyard.workloads.facts.fact import FLAG, Fact, OtherSource, flag, tree_of, values_of, written
 from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
 from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
 from modelyard.workloads.facts.pool import NODE_POOLS, PARTITIONS, POOL
@@ -83,12 +83,11 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
     written("gpu.perWorker", lambda given: given.config.gpu.per_worker),
     written("gpu.allocation", lambda given: given.config.gpu.allocation, get_args(Allocation)),
     # A task may choose multi_gpu whatever the default is, so the pod must support it.
-    Fact(
+    flag(
         "gpu.several",
         lambda given: given.config.gpu.per_worker >= 2,
         ("gpu", "perWorker"),
-        meaning="Whether a Ray worker pod has several GPUs.",
-        values=FLAG,
+        "Whether a Ray worker pod has several GPUs.",
     ),
     Fact(
         "gpu.products",
@@ -124,12 +123,11 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
     written("autoscaling.prometheus", lambda given: given.config.autoscaling.prometheus or ""),
     written("autoscaling.pollingInterval", lambda given: given.config.autoscaling.polling_interval),
     written("autoscaling.cooldownPeriod", lambda given: given.config.autoscaling.cooldown_period),
-    Fact(
+    flag(
         "targets.deployments",
         lambda given: all(one.kind == "Deployment" for one in given.workloads),
         ("targets",),
-        meaning="Whether all workloads are Deployments.",
-        values=FLAG,
+        "Whether all workloads are Deployments.",
     ),
     Fact("stack.name", lambda given: given.name, (), "the name of the stack file", meaning="Name of the stack."),
     Fact(
