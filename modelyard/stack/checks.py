@@ -32,6 +32,9 @@ _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _WHOLE: Final = ("rows", "parameters")
 """Values without fractions: a user who writes 50m means millions and gets thousandths."""
 _BYTES: Final = ("memory", "volume", "size", "activation")
+_LONG: Final = ("timeLimit", "keep", "within", "jobLimit", "kernelIdle")
+"""Durations of minutes to days; a number of seconds so small has lost its unit."""
+_LEAST_SECONDS: Final = 120
 
 
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
@@ -252,7 +255,12 @@ def _amount(value: Any, text: str | None) -> Fraction | None:
 
 
 def _length(path: Path, value: Any, texts: Mapping[Path, str]) -> Iterator[Mistake]:
-    """Finds a duration that is too long; the schema limits those that are numbers."""
+    """Finds a duration without its unit, and one that is too long; the schema limits those that are numbers."""
+    text = str(value)
+    if path[-1] in _LONG and text.isascii() and text.isdecimal() and 0 < int(text[:10]) < _LEAST_SECONDS:
+        summary = f"{name(path)} is {given(value, path, texts)}, which means {durations.text(int(text))}"
+        remedy = f"add the unit: {text}h, {text}m or {text}s"
+        yield Mistake(path, codes.DURATION, summary, remedy, harmless=True)
     try:
         length = durations.seconds(value) if isinstance(value, str) else 0
     except ValueError:

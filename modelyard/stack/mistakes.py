@@ -40,6 +40,8 @@ class Mistake(NamedTuple):
     """Whether the key is wrong, not its value."""
     meant: Path = ()
     """The key that is missing, or that an unknown one was probably meant to be; empty if neither."""
+    harmless: bool = False
+    """Whether the value can be used anyway."""
 
 
 def name(path: Path) -> str:
@@ -118,7 +120,7 @@ def of_mistake(
     line, column = nearest_place(table, (*top, *mistake.path), nowhere)
     return Finding(
         mistake.code,
-        Severity.ERROR,
+        Severity.WARNING if mistake.harmless else Severity.ERROR,
         mistake.summary,
         stack=stack,
         field=name(mistake.path),

@@ -21,6 +21,26 @@ def test_each_mistake_is_one_finding(stackfiles, line: str, code: str, column: i
     assert "HUSH" not in repr(finding)
 
 
+@pytest.mark.parametrize(
+    ("line", "column", "remedy"),
+    [
+        ("modelyard:jobs: [{name: a, type: training, timeLimit: 6}]", 57, "6h, 6m or 6s"),
+        ('modelyard:jobs: [{name: a, type: training, keep: "90"}]', 52, "90h, 90m or 90s"),
+        ("modelyard:notebooks: {timeLimit: 119}", 36, "119h, 119m or 119s"),
+        ("modelyard:notebooks: {timeLimit: 120}", 0, ""),
+        ("modelyard:notebooks: {timeLimit: 6s}", 0, ""),
+        ("modelyard:autoscaling: {pollingInterval: 6}", 0, ""),
+    ],
+)
+def test_a_duration_that_has_lost_its_unit_is_a_warning(stackfiles, line: str, column: int, remedy: str) -> None:
+    stack, findings = load_text(stackfiles.with_lines(line), "dev", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+    assert [(one.code, one.severity, one.column) for one in findings] == (
+        [(codes.DURATION, Severity.WARNING, column)] if remedy else []
+    )
+    assert all(remedy in one.remedy for one in findings)
+
+
 def test_labels_have_no_sizes(stackfiles) -> None:
     text = stackfiles.with_lines('modelyard:labels: {size: "16", cpu: "8000", keep: 1000h}')
     stack, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
