@@ -26,7 +26,7 @@ from modelyard.names import (
 )
 from modelyard.quantity import GB, parse, times
 from modelyard.stack.config import Path, SeenGpu, Stack
-from modelyard.stack.words import few, listed, plain, plural
+from modelyard.stack.words import few, listed, nearest, plain, plural
 
 Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
@@ -75,6 +75,14 @@ def node_gpus(node: Node) -> NodeGpus:
         product, gpu = _by_cloud(node.labels)
     kind = _kind(node.labels, gpu, product, count, bool(slices))
     return NodeGpus(gpu, count if kind in ("whole", "unknown") else 0, kind, product, slices)
+
+
+def meant_product(product: str | None, nodes: Iterable[Node]) -> str | None:
+    """Returns the product label of a node that a label which no node and no known GPU has was probably meant to be."""
+    if product is None or not isinstance(find(product), Unknown):
+        return None
+    there = {node.labels[PRODUCT_LABEL] for node in nodes if PRODUCT_LABEL in node.labels}
+    return None if product in there else nearest(product, sorted(there), 0.8)
 
 
 def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> DriverVerdict:

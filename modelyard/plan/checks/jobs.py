@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel, products, resolve
+from modelyard.hardware.nodes import meant_product
 from modelyard.kube.scheduling.capacity import amount
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
@@ -203,6 +204,16 @@ def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | No
     )
 
 
+def _is_misspelled(config: Config, ask: Ask, team: Team, kinds: Kinds) -> bool:
+    """Whether only a misspelled label keeps a flavor of the team from having the run's GPUs; another finding reports
+    a flavor whose labels no node has.
+    """
+    if team.clusters or not ask.products or gpu_flavors(config, team, ask.products, ask.resource):
+        return False
+    named = (node_labels(one).get(PRODUCT_LABEL) for one in gpu_flavors(config, team, resource=ask.resource))
+    return any(meant_product(product, kinds.nodes) in ask.products for product in named)
+
+
 def _is_uncounted(resource: str, team: Team) -> bool:
     """Whether no quota of a team counts slices of this name, which another finding reports."""
     return resource != GPU_RESOURCE and all(quota.resource != resource for quota in team.quotas)
@@ -345,7 +356,7 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
     if (level := missing_level(config, ask, team)) is not None:
         return _Verdict(level=level)
     if (short := short_of(config, quotas, ask, team)) is not None:
-        return _Verdict(short=short)
+        return _Verdict(missing=True) if _is_misspelled(config, ask, team, kinds) else _Verdict(short=short)
     if ask.most is not None and (stuck := short_of(config, quotas, ask._replace(workers=ask.most), team)) is not None:
         return _Verdict(stuck=stuck)
     if not kinds.nodes or team.clusters:  # The nodes of other clusters are unknown.

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_gpus, not_one_gpu, products, resolve
+from modelyard.hardware.nodes import meant_product
 from modelyard.hardware.partitions import CONFIG_LABEL, slices
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL, is_gpu, is_slice
@@ -272,12 +273,14 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...], unknown: Collection[str]) -
         if not fitting and not pools:
             if is_for_pools(wanted, stack.config.node_pools) and stack.config.node_pools:
                 continue  # another finding reports it
+            meant = meant_product(wanted.get(PRODUCT_LABEL), nodes)
             yield stack.finding(
                 "QUE005",
                 Severity.WARNING,
                 ("flavors", index),
                 f"no node has the labels of flavor {flavor.name}",
-                "correct the flavor, or add such nodes; waive this if an autoscaler adds them outside nodePools",
+                (f"did you mean {PRODUCT_LABEL}: {meant}? Otherwise add" if meant else "correct the flavor, or add")
+                + " such nodes; waive this if an autoscaler adds them outside nodePools",
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue

@@ -417,6 +417,7 @@ def test_cores_and_memory_beyond_every_quota_are_reported(
     [
         ({"teams": (team("vision", 2), team("vision", 0))}, "QUE001"),
         ({"flavors": (A10._replace(labels={"pool": "x"}),)}, "QUE005"),
+        ({"flavors": (A10._replace(labels={"nvidia.com/gpu.product": "NVIDIA-A1O"}),)}, "QUE005"),
         (
             {"resources": (DEEP._replace(gpus=None, workers=1, cpu="20"),), "teams": (team("vision", 2, cpu="20"),)},
             "RES205",

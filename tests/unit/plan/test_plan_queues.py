@@ -183,6 +183,15 @@ def test_each_flavor_without_nodes_is_a_warning(dev: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("product", "meant"), [("NVIDIA-A1O", "gpu.product: NVIDIA-A10?"), ("NVIDIA-A100", None), ("other", None)]
+)
+def test_a_misspelled_label_of_a_flavor_names_the_label_of_the_nodes(dev: Any, product: str, meant: str | None) -> None:
+    flavors = (A10._replace(labels={"nvidia.com/gpu.product": product}),)
+    (told,) = (one for one in pool(dev, VISION, flavors=flavors).plan().findings if one.code == "QUE005")
+    assert (meant or "correct") in told.remedy
+
+
 def test_a_flavor_of_a_worker_cluster_hides_no_other_finding(dev: Any) -> None:
     far = Flavor("far", "H200")
     away = Team("away", (Quota("far", "16", "128Gi", 8),), clusters=("east",))
