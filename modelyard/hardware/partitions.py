@@ -42,7 +42,7 @@ class Profile(NamedTuple):
     @property
     def resource(self) -> str:
         """The resource name that nodes advertise (NVIDIA/k8s-device-plugin v0.17.4 internal/rm/rm.go)."""
-        return f"{MIG_PREFIX}{self.name.replace('+', '.')}"
+        return mig_resource(self.name)
 
 
 class Mig(NamedTuple):
@@ -178,6 +178,11 @@ def gpu_name(config: Config, partition: Partition) -> str:
 def partition_gpu(config: Config, partition: Partition) -> GpuModel | None:
     """Returns the GPU of a partition's nodes, None if its name means none or several."""
     return resolve(gpu_name(config, partition))
+
+
+def mig_resource(profile: str) -> str:
+    """Returns the resource name of the slices of a MIG profile."""
+    return f"{MIG_PREFIX}{profile.replace('+', '.')}"
 
 
 def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_gpus, not_one_gpu, products, resolve
 from modelyard.hardware.nodes import meant_product
-from modelyard.hardware.partitions import CONFIG_LABEL, slices
+from modelyard.hardware.partitions import CONFIG_LABEL, mig_resource, slices
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.plan.values import TargetPlan
@@ -319,7 +319,9 @@ def _slice_names(config: Config, partitions: Iterable[Partition], flavor: Flavor
     """The resource names of the slices of partitions that nodes of a flavor may have."""
     for partition in partitions:
         if partition.flavor in (None, flavor.name):
-            names = (one.resource for one in slices(config, partition).values())
+            known = slices(config, partition)
+            # Other findings report profiles that the GPU does not have.
+            names = (*(one.resource for one in known.values()), *map(mig_resource, partition.layout.keys() - known))
             # Without a flavor, slices with the name of whole GPUs may be on other nodes.
             yield from (name for name in names if partition.flavor is not None or is_slice(name))
 

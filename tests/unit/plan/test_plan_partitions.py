@@ -559,6 +559,14 @@ def test_a_partition_without_nodes_is_the_only_finding_about_its_slices(dev: Any
     assert [one.code for one in never_placed(site.stack, ["train"], site.state.nodes, TODAY)] == ["RES212"]
 
 
+@pytest.mark.parametrize(("gpu", "codes"), [("A100", {"PAR002"}), ("A1OO", {"PAR002"}), ("a100-40gb", {"PAR015"})])
+def test_quotas_of_slices_of_an_unknown_gpu_have_no_findings(dev: Any, gpu: str, codes: set[str]) -> None:
+    seventh = SEVENTHS._replace(gpu=gpu, layout={"1g.5gb": 7}, strategy="mixed")
+    team = Team("vision", (Quota("a10", "64", "512Gi"), Quota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")))
+    site = dev.asking(partitions=(seventh,), teams=(team,), flavors=(Flavor("a10", "A10"),))
+    assert {one.code for one in site.plan().findings if one.code.startswith(("PAR", "QUE"))} - {"PAR009"} == codes
+
+
 def test_an_invalid_partition_does_not_report_missing_nodes(dev: Any) -> None:
     plan = dev.asking(partitions=(Partition("small", "mig", gpu="L4", layout={"1g.10gb": 1}), SHARED)).plan()
     told = [(one.code, one.field) for one in plan.findings if one.code in ("PAR004", "PAR015")]
