@@ -10,7 +10,7 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, JobType, Pipeline, Stage
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.remote import PLATFORM, Place
-from modelyard.stack.words import did_you_mean, listed, plural
+from modelyard.stack.words import did_you_mean, listed, nearest, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.workloads.facts.remote import reachers
@@ -190,6 +190,8 @@ class _Judge:
                 yield self._stage("PIP004", number, "needs", "needs itself", remedy, place)
             elif name not in names:
                 others = [one for one in names if one != stage.name]
+                if self.ambiguous and nearest(name, [one for one in others if one not in self.ambiguous]) is None:
+                    continue  # It may be the other name of two stages of one name.
                 remedy = instead(name, others, "stages") if others else f"drop it from needs, or add a stage {name}"
                 summary = f"needs stage {name}, which is not defined"
                 yield self._stage("PIP004", number, "needs", summary, remedy, place)

@@ -113,6 +113,7 @@ def test_an_artifact_that_nothing_writes_is_to_be_written_or_given() -> None:
     [
         # Which of two stages of one name another stage needs is unknown.
         ((PREPARE, FIT, FIT._replace(needs=())), {"PIP001"}),
+        ((PREPARE._replace(name="train"), FIT), {"PIP001"}),
         ((PREPARE, FIT, FIT._replace(needs=("train", "prepare"))), {"PIP001"}),
         ((PREPARE, PREPARE._replace(needs=("train",)), FIT), {"PIP001"}),
         ((PREPARE, FIT, FIT, SERVE._replace(needs=())), {"PIP001"}),
