@@ -164,3 +164,7 @@ UNKNOWN: Final = Function(Series.SOME)
 
 EXPERIMENTAL_AGGREGATIONS: Final = frozenset({"limitk", "limit_ratio"})
 """Aggregations that need the feature flag too."""
+AGGREGATIONS: Final = (
+    *("sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk", "count_values", "quantile"),
+    *sorted(EXPERIMENTAL_AGGREGATIONS),
+)

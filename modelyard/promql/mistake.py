@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from modelyard.promql.functions import FUNCTIONS
-from modelyard.promql.lexer import PAIRS, Token, closing, tokens
+from modelyard.promql.functions import AGGREGATIONS, FUNCTIONS
+from modelyard.promql.lexer import PAIRS, WORD_OPERATORS, Token, closing, tokens
 from modelyard.promql.parse import NotValid, understood
 from modelyard.promql.syntax import Span
 
@@ -17,6 +17,13 @@ _COMPLETIONS = ("", " x", " (x)", " (a) (x)", " 5m", " 5", " [5m]", " {}", " == 
 _LEXICAL = re.compile("unexpected|unterminated|bad number|unknown escape")
 """Messages about a word: the text up to that word gives an equal message."""
 _IN_BRACES = ("", '="v"', '"v"', ' a="v"')
+_KEYWORDS = (
+    *("by", "without", "on", "ignoring", "group_left", "group_right", "offset", "bool", "start", "end"),
+    *sorted(WORD_OPERATORS),
+    *AGGREGATIONS,
+)
+_MOST_BEFORE = 6
+"""Names before a rejected word that may be misspelled keywords: ``a * onn (b) c`` is rejected at c."""
 _MOST_WORDS = 300
 """Words of a rejected query that are tested one by one; a later mistake is placed at the query's start."""
 
@@ -64,6 +71,9 @@ def mistake(text: str, words: str) -> Mistake:
     if not all_words:
         return Mistake("it is empty", (0, len(text)), "write a query")
     span = _place(text, all_words, words)
+    if words == _NO_REASON and (found := _misspelled(text, all_words, span[0])) is not None:
+        word, meant = found
+        return Mistake(f"unexpected {word.text!r}", (word.start, word.end), f"did you mean {meant}?")
     shown = text[slice(*span)]
     message = words if words != _NO_REASON else (f"unexpected {shown!r}" if shown else "it ends too early")
     return Mistake(message, span, _remedy(words))
@@ -71,9 +81,20 @@ def mistake(text: str, words: str) -> Mistake:
 
 def _remedy(words: str) -> str:
     unknown = re.search(r"unknown function with name '([^']*)'", words)
-    if unknown and (close := get_close_matches(unknown[1].lower(), FUNCTIONS, 1, 0.8)):
+    if unknown and (close := get_close_matches(unknown[1].lower(), (*FUNCTIONS, *AGGREGATIONS), 1)):
         return f"did you mean {close[0]}?"
     return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, words)), "")
+
+
+def _misspelled(text: str, words: tuple[Token, ...], at: int) -> tuple[Token, str] | None:
+    """Returns the misspelled keyword at or before a rejected word, and a keyword with which the text is valid there."""
+    names = [word for word in words if word.kind == "name" and word.start <= at][-_MOST_BEFORE:]
+    for word in reversed(names):
+        name = word.text.lower()
+        for meant in get_close_matches(name, _KEYWORDS, cutoff=0.5) if name not in _KEYWORDS else ():
+            if _refusal(f"{text[: word.start]}{meant}{text[word.end :]}") != _NO_REASON:
+                return word, meant
+    return None
 
 
 def _place(text: str, words: tuple[Token, ...], refusal: str) -> Span:

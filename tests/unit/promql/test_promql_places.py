@@ -102,6 +102,25 @@ def test_mistakes_are_found_in_the_text(query: str, excerpt: str) -> None:
     assert query[problem.offset :].startswith(excerpt)
 
 
+@pytest.mark.parametrize(
+    ("query", "excerpt", "remedy"),
+    [
+        ("sum bby (a) (x)", "bby", "did you mean by?"),
+        ("sun by (a) (x)", "sun", "did you mean sum?"),
+        ("a * onn (l) b", "onn", "did you mean on?"),
+        ("a * on (l) gruop_left b", "gruop_left", "did you mean group_left?"),
+        ("a UNLES b", "UNLES", "did you mean unless?"),
+        ("max(x) ofset 5m", "ofset", "did you mean offset?"),
+        ("a == bol 1", "bol", "did you mean bool?"),
+        ("a down", "down", ""),
+        ("a or or b", "b", ""),
+    ],
+)
+def test_a_misspelled_keyword_is_named_with_the_keyword_that_is_meant(query: str, excerpt: str, remedy: str) -> None:
+    (problem,) = check_query(query, scrape_interval=30)
+    assert (problem.excerpt, problem.offset, problem.remedy) == (excerpt, query.rindex(excerpt), remedy)
+
+
 def test_the_place_counts_from_the_start_of_all_joined_queries() -> None:
     query = "vector(0) or on() a & sum b"
     problem = check_query(query, scrape_interval=30)[-1]
@@ -132,6 +151,7 @@ def test_queries_are_cut_at_single_ampersands(text: str, queries: list[str]) -> 
     ("query", "remedy"),
     [
         ("maxovertime(x[5m])", "did you mean max_over_time?"),
+        ("vector(1) + smu(x)", "did you mean sum?"),
         ("sum(a[15s])", "sum(max_over_time(x[30m]))"),
         ("max_over_time(sum(x)[30m])", "max_over_time(sum(x)[30m:30s])"),
         ("sum(x) or 0", "vector(0)"),
