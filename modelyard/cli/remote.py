@@ -41,7 +41,6 @@ def run(args: Namespace) -> Exit:
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
     from modelyard.stack import waive
     from modelyard.workloads.remote import check_remote, offers
-    from modelyard.workloads.remote.places import remote_jobs
     from modelyard.workloads.sizing import check_jobs, sized
 
     root = project_root(args)
@@ -58,11 +57,12 @@ def run(args: Namespace) -> Exit:
     made = []
     for one in chosen:
         provider = provider_of(stack.config, one)
-        jobs = tuple(job.name for job in remote_jobs(stack.config, one))
+        # Those of another type too: an error says that they cannot be launched.
+        jobs = {f"jobs[{index}]": job.name for index, job in enumerate(stack.config.jobs) if job.resource == one.name}
         launcher = provider.launched_by if provider is not None else ""
-        place = f"resources[{stack.config.resources.index(one)}]"
-        codes = tuple(sorted({finding.code for finding in wrong if finding.field.partition(".")[0] == place}))
-        made.append(RemoteResource(one, jobs, offers(stack.config, one, own), launcher, codes))
+        places = {f"resources[{stack.config.resources.index(one)}]", *jobs}
+        codes = tuple(sorted({finding.code for finding in wrong if finding.field.partition(".")[0] in places}))
+        made.append(RemoteResource(one, tuple(jobs.values()), offers(stack.config, one, own), launcher, codes))
     if args.out_dir is not None:
         from modelyard.cli.outputs import refuse_own_folders
 

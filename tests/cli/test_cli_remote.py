@@ -105,6 +105,8 @@ def test_a_job_that_cannot_use_its_remote_resource_is_an_error(
     result = run("remote", "dev", "--out-dir", "out/remote")
     assert (result.code, result.errors) == (1, codes)
     assert not (remote.root / "out/remote").exists()
+    (far,) = json.loads(run("remote", "dev", "--json").out)["resources"]
+    assert (far["jobs"], far["errors"]) == ((["churn"], sorted(set(codes))) if code == 1 else ([], []))
     named = run("remote", "dev", "churn")
     assert named.code == code
     assert ("faar" in named.err) == (code == 2)
