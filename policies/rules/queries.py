@@ -13,7 +13,7 @@ from modelyard.policy import Finding, Params, Subject, mapping, rule
             "type": "number",
             "exclusiveMinimum": 0,
             "default": 15,
-            "description": "Seconds between two samples in Prometheus.",
+            "description": "Seconds between two samples in Prometheus, for objects without a stack file.",
         }
     },
 )
@@ -47,14 +47,19 @@ def keda_queries_are_valid(subject: Subject, params: Params) -> Iterable[Finding
     """
     from modelyard.promql.queries import Query, check_queries
 
+    # As the plan, which has the same findings about its own objects.
+    interval = mapping(subject.facts.get("autoscaling")).get("scrapeInterval")
     triggers = subject.spec.get("triggers")
     for index, trigger in enumerate(triggers if isinstance(triggers, list | tuple) else ()):
         query = mapping(mapping(trigger).get("metadata")).get("query")
         if mapping(trigger).get("type") != "prometheus" or not isinstance(query, str):
             continue
         field = f"spec.triggers[{index}].metadata.query"
-        for found in check_queries([Query(subject.name, query, field)], scrape_interval=params["scrapeInterval"]):
+        queries = [Query(subject.name, query, field)]
+        for found in check_queries(queries, scrape_interval=interval or params["scrapeInterval"]):
             summary = found.summary.replace("query:", f"query of {subject.name}:", 1)
-            # Here the interval is the rule's own.
-            remedy = found.remedy.replace("autoscaling.scrapeInterval", "scrapeInterval of POL111")
-            yield found._replace(summary=summary, remedy=remedy)
+            if interval is None:
+                found = found._replace(
+                    remedy=found.remedy.replace("autoscaling.scrapeInterval", "scrapeInterval of POL111")
+                )
+            yield found._replace(summary=summary)

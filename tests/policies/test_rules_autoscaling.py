@@ -1,5 +1,7 @@
 """Autoscalers and their queries."""
 
+from typing import Any
+
 import pytest
 
 from modelyard.findings import Severity
@@ -165,8 +167,12 @@ def test_queries_of_keda(finds: Found, query: str, severity: Severity | None) ->
     assert (found[0].severity if found else None) is severity
 
 
-def test_the_remedy_names_the_interval_of_the_rule(finds: Found) -> None:
-    """The stack has its own interval."""
+@pytest.mark.parametrize(
+    ("more", "interval"),
+    [({}, "autoscaling.scrapeInterval"), ({"facts": {}}, "scrapeInterval of POL111")],
+)
+def test_the_remedy_names_the_interval_that_counts(finds: Found, more: dict[str, Any], interval: str) -> None:
+    """Without a stack, the rule has its own interval."""
     query = "sum(max_over_time(jobs_waiting[5s])) or vector(0)"
-    (found,) = finds("POL111", scaled(f'triggers: [{{type: prometheus, metadata: {{query: "{query}"}}}}]'))
-    assert "scrapeInterval of POL111" in found.remedy
+    (found,) = finds("POL111", scaled(f'triggers: [{{type: prometheus, metadata: {{query: "{query}"}}}}]'), **more)
+    assert f"set {interval} to" in found.remedy

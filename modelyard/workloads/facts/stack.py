@@ -123,6 +123,7 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
     written("autoscaling.prometheus", lambda given: given.config.autoscaling.prometheus or ""),
     written("autoscaling.pollingInterval", lambda given: given.config.autoscaling.polling_interval),
     written("autoscaling.cooldownPeriod", lambda given: given.config.autoscaling.cooldown_period),
+    written("autoscaling.scrapeInterval", lambda given: given.config.autoscaling.scrape_interval),
     flag(
         "targets.deployments",
         lambda given: all(one.kind == "Deployment" for one in given.workloads),

@@ -54,6 +54,19 @@ def test_a_query_that_the_plan_reports_has_no_finding_of_a_rule(project: Project
     assert (one.code, one.target, one.field) == ("AUT010", "", "resources[0].scale.query")
 
 
+def test_a_window_is_judged_by_the_scrape_interval_of_the_stack(project: Project) -> None:
+    project.own()
+    project.edit("mode: none", "mode: keda\n    prometheus: http://p:9090")
+    for line in (
+        "modelyard:resources: [{name: chat, type: serving, image: 'images.example.com/a:1.2.3', workers: 1, scale: "
+        "{most: 3, query: 'sum(max_over_time(jobs[10s])) or vector(0)', each: 8}}]",
+        "modelyard:jobs: [{name: talk, type: serving, resource: chat}]",
+    ):
+        project.add(line)
+    found = [finding.code for finding in project.check() if finding.code in ("AUT017", "POL111")]
+    assert found == ["AUT017"]
+
+
 def test_findings_can_be_pickled(project: Project) -> None:
     project.own()
     project.add(NAMESPACE)
