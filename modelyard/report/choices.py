@@ -22,7 +22,7 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
     known = free if free is not None and not free.unknown else None
     left = free.left if free is not None else {}
     image, environment = _image(stack), stack.config.notebooks.environment
-    if environment is not None and environment_named(stack.config, environment) is None:
+    if not _has_environment(stack):
         runs = f"notebooks cannot be submitted: Python environment {environment} is not defined"
     elif image:
         runs = f"{safe(image)}{f' with {environment}' if environment else ''}"
@@ -110,6 +110,13 @@ def _part(part: Part, free: int | None = None) -> str:
     return f"{name} ({', '.join(filter(None, (part.resource, memory, f'{free} free' if free is not None else '')))})"
 
 
+def _has_environment(stack: Stack) -> bool:
+    """Whether the Python environment of notebooks is defined, if they have one."""
+    name = stack.config.notebooks.environment
+    return name is None or environment_named(stack.config, name) is not None
+
+
 def _image(stack: Stack) -> str | None:
+    """The image that runs notebooks; None if none can be submitted."""
     notebooks = stack.config.notebooks
-    return image_with(stack.config, notebooks.environment, notebooks.image)
+    return image_with(stack.config, notebooks.environment, notebooks.image) if _has_environment(stack) else None

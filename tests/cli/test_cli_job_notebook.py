@@ -195,6 +195,8 @@ def test_choices_with_the_image_of_a_python_environment(project: Any, run: Any) 
     project.edit(("notebooks: {environment: tabular}", "notebooks: {environment: tabluar}"))
     words = run("job", "choices", "dev").out.splitlines()[0]
     assert ("tabluar" in words, "notebooks." in words) == (True, False)
+    document = json.loads(run("job", "choices", "dev", "--json").out)
+    assert (document["image"], document["environment"]) == (None, "tabluar")
 
 
 def test_choices_of_partitioned_nodes(notebook: Path, project: Any, run: Any, golden: Callable[..., None]) -> None:
