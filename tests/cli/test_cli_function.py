@@ -227,7 +227,8 @@ def test_a_warning_about_a_call_is_printed_once_and_its_run_starts(
 ) -> None:
     project.edit(("notebook:1}", "notebook:1, memory: 20Gi}"), ("gpus: 1}, {flavor: a30", "gpus: 4}, {flavor: a30"))
     project.edit(("perWorker: 1", "perWorker: 3"))
-    assert on_gpu(gpu="A10", stack="dev", allocation="multi_gpu")(len)([1]) == 1
+    length = on_gpu(gpu="A10", stack="dev", allocation="multi_gpu")(len)
+    assert [length([1]), length([2, 3])] == [1, 2]
     assert capfd.readouterr().err.count("RES001") == 1
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.answer import Created
+    from modelyard.findings import Finding
     from modelyard.hiding import Confidential
     from modelyard.kube.state import ObjectKey
     from modelyard.stack import Stack
@@ -60,6 +61,7 @@ class GpuFunction(Generic[P, R]):
         """Wraps a function."""
         functools.update_wrapper(self, function)
         self._function, self._options = function, options
+        self._warned: set[Finding] = set()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs the function on a GPU and returns its result.
@@ -70,7 +72,7 @@ class GpuFunction(Generic[P, R]):
         """
         function = self._function
         name = getattr(function, "__name__", "function")
-        result: R = called(function, args, kwargs, name, self._options, sources_of(function))
+        result: R = called(function, args, kwargs, name, self._options, sources_of(function), self._warned)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,6 +116,7 @@ def called(
     name: str,
     options: Options,
     sources: Mapping[str, str],
+    warned: "set[Finding]",
 ) -> Any:
     """The result of a function that ran on a GPU; its output is printed as it comes.
 
@@ -124,6 +127,7 @@ def called(
         name: its name in messages.
         options: where it runs.
         sources: the text of its file, by the file's name, for tracebacks.
+        warned: the warnings that earlier calls have printed; those of this call are added.
 
     Raises:
         CallError: the call could not be submitted, or its run ended without a result.
@@ -132,7 +136,7 @@ def called(
     __tracebackhide__ = True  # in IPython
     call = pickled(function, args, kwargs, name, sources)
     try:
-        prepared = _prepared(call, name, options)
+        prepared = _prepared(call, name, options, warned)
         data = _run(prepared, call)
     except Stop as stop:
         raise CallError(_words(stop)) from None
@@ -154,7 +158,7 @@ class _Prepared(NamedTuple):
     """What the run gets, in words."""
 
 
-def _prepared(call: Call, name: str, options: Options) -> _Prepared:
+def _prepared(call: Call, name: str, options: Options, warned: "set[Finding]") -> _Prepared:
     """A call's objects, checked as a notebook's are."""
     from argparse import Namespace
     from datetime import date
@@ -199,7 +203,9 @@ def _prepared(call: Call, name: str, options: Options) -> _Prepared:
     # The Job is that of a notebook, with another program. A function has no file for the template to name.
     run = job_name(Path(name))
     job = checked_job(root, stack, run, Place(name, name, root), chosen, {}, name)
-    report_warnings(stack, job, Namespace(colour="auto", json=False), date.today())
+    fresh = job._replace(findings=tuple(one for one in job.findings if one not in warned))
+    report_warnings(stack, fresh, Namespace(colour="auto", json=False), date.today())
+    warned.update(job.findings)
     objects = call_objects(job.first, call, name, Path.cwd(), seconds)
     client = connect(stack.context)
     need_room(client, root, stack, chosen, f"function {name}", name)
