@@ -118,7 +118,9 @@ def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change
     stale = f"the plan is stale: {SERVICE} was not applied: it has changed since the plan was made ("
     assert str(caught.value).startswith(stale)
     assert said in str(caught.value)
-    assert str(caught.value).endswith("(OWN011)")
+    first, remedy = str(caught.value).splitlines()
+    assert first.endswith("(OWN011)")
+    assert remedy.startswith("→ ")
 
 
 def test_a_changed_secret_stops_the_step_and_is_not_shown(answers: Answers) -> None:

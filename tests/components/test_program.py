@@ -27,7 +27,7 @@ from modelyard.components import (
     arguments,
     planning,
 )
-from modelyard.findings import Finding
+from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import with_nodes
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, ObjectKey
@@ -334,6 +334,19 @@ def test_the_rules_for_hardware_are_those_of_a_stack_file(run: Run) -> None:
     for field in ("rayHead.cpu", "rayHead.memory", "rayWorker.cpu"):
         assert field in text
     assert "celery" not in text
+
+
+def test_warnings_are_logged_with_their_remedies(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warned(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+        slow = Finding("GPU008", Severity.WARNING, "it is slow", remedy="take another")
+        quiet = slow._replace(severity=Severity.ADVICE)
+        return recorded(root, stack, (*findings, slow, slow._replace(waived="is fine"), quiet), today)
+
+    lines: list[str] = []
+    monkeypatch.setattr(planning, "plan_stack_live", warned)
+    monkeypatch.setattr("pulumi.log.warn", lines.append)
+    run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
+    assert lines == ["GPU008 it is slow\n→ take another"]
 
 
 def test_absent_sections_have_no_findings(run: Run) -> None:

@@ -136,7 +136,8 @@ class Guard:
             raise pulumi.RunError(f"{target.name} was not changed: {error.summary}; {error.remedy}") from error
         finding = unapproved(target, claims) or moved_object(target, live)
         if finding is not None:
-            raise pulumi.RunError(f"{STALE}: {finding.summary} ({finding.code})")
+            # An apply with a saved plan shows the first line, with a remedy of its own.
+            raise pulumi.RunError(f"{STALE}: {finding.summary} ({finding.code})\n→ {finding.remedy}")
 
 
 def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:

@@ -53,7 +53,7 @@ def _planned(root: Path, file: Path) -> Planned:
 
 
 def checked_plan(root: Path, name: str, make: Callable[[], Planned]) -> Plan:
-    """The plan that ``make`` returns, with its warnings in the engine's log.
+    """The plan that ``make`` returns, with its warnings and their remedies in the engine's log.
 
     Args:
         root: the project's folder.
@@ -75,7 +75,7 @@ def checked_plan(root: Path, name: str, make: Callable[[], Planned]) -> Plan:
         raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
     for finding in plan.findings:
         if not finding.waived and finding.severity.value == "warning":
-            pulumi.log.warn(f"{finding.code} {finding.summary}")
+            pulumi.log.warn("\n→ ".join(filter(None, (f"{finding.code} {finding.summary}", finding.remedy))))
     return plan
 
 
