@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from modelyard.findings import Finding
 from modelyard.hardware.gpu_models import GpuModel, resolve
+from modelyard.hardware.partitions import partition_gpu
 from modelyard.hardware.rules.gpu import training_use, use_findings
 from modelyard.hardware.verdict import Use
 from modelyard.stack.config import Config, Path, Stack
@@ -38,7 +39,7 @@ def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
     config = stack.config
     own = resolve(config.gpu.model)
     used = [own]
-    shared = False
+    shared: set[str] = set()
     for index, resource in enumerate(config.resources):
         if resource.remote is not None and resource.remote.cluster is None:
             continue  # Its GPU is that of the machine that it rents.
@@ -48,34 +49,41 @@ def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
             used.append(gpu)
             if gpu is not None:
                 yield from use_findings(stack, ("resources", index, "gpu"), gpu, use, who=who)
-        elif own is None or use.platform or not (resource.gpus or resource.partition):
             continue
-        elif resource.cuda is not None:
-            yield from use_findings(stack, ("resources", index, "cuda"), own, use, who=who, only=_CUDA)
-        elif config.runtime.cuda is not None and not shared:
-            shared = True
-            yield from use_findings(stack, ("runtime", "cuda"), own, use, who="jobs", only=_CUDA)
+        gpu = next((partition_gpu(config, one) for one in config.partitions if one.name == resource.partition), own)
+        if gpu is None or use.platform or not (resource.gpus or resource.partition):
+            continue
+        if resource.cuda is not None:
+            yield from use_findings(stack, ("resources", index, "cuda"), gpu, use, who=who, only=_CUDA)
+        elif config.runtime.cuda is not None and gpu.id not in shared:
+            shared.add(gpu.id)
+            yield from use_findings(stack, ("runtime", "cuda"), gpu, use, who="jobs", only=_CUDA)
     if own is not None and config.notebooks.cuda is not None:
         yield from use_findings(stack, ("notebooks", "cuda"), own, notebook_use(config), who="notebooks", only=_CUDA)
-    for where, who, name, use in _places(config):
+    for where, who, name, use, is_stated in _places(config):
         gpu = resolve(name)
         if gpu is not None and not any(other is not None and _same(gpu, other) for other in used):
             used.append(gpu)
-            yield from use_findings(stack, where, gpu, use, who=who)
+            found = use_findings(stack, where, gpu, use, who=who)
+            yield from (one for one in found if not is_stated or one.code not in _CUDA)
 
 
-def _places(config: Config) -> Iterator[tuple[Path, str, str, Use]]:
-    """Yields the places that name a GPU without a use of their own, with what may run there."""
+def _places(config: Config) -> Iterator[tuple[Path, str, str, Use, bool]]:
+    """Yields the places that name a GPU without a use of their own, with what may run there, and whether the CUDA
+    version of its images is stated elsewhere and judged with the GPUs that they use.
+    """
     jobs = Use(None, trains=False, platform=False)
-    notebooks = notebook_use(config) if config.notebooks.image or config.notebooks.environment else jobs
+    is_stated = config.runtime.cuda is not None or all(one.cuda for one in config.resources or (config.runtime,))
+    own = config.notebooks.image or config.notebooks.environment
+    notebooks = (notebook_use(config), False) if own else (jobs, is_stated)
     for index, flavor in enumerate(config.flavors):
         if flavor.gpu is not None:
-            yield ("flavors", index, "gpu"), f"flavor {flavor.name}", flavor.gpu, notebooks
+            yield ("flavors", index, "gpu"), f"flavor {flavor.name}", flavor.gpu, *notebooks
     for index, partition in enumerate(config.partitions):
         if partition.gpu is not None:
-            yield ("partitions", index, "gpu"), f"partition {partition.name}", partition.gpu, jobs
+            yield ("partitions", index, "gpu"), f"partition {partition.name}", partition.gpu, jobs, is_stated
     for index, pool in enumerate(config.node_pools):
-        yield ("nodePools", index, "gpu"), f"node pool {pool.name}", pool.gpu, training_use(config)
+        yield ("nodePools", index, "gpu"), f"node pool {pool.name}", pool.gpu, training_use(config), False
 
 
 def _same(one: GpuModel, other: GpuModel) -> bool:

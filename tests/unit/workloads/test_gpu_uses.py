@@ -27,6 +27,12 @@ def pool(gpu: str) -> dict[str, Any]:
     return {"node_pools": (NodePool("pool", gpu, 8, "gpu"),)}
 
 
+def divided(cuda: str | None) -> dict[str, Any]:
+    """A resource on slices of an H100, whose images have a CUDA version."""
+    partition = Partition("sevenths", "mig", gpu="h100-sxm5-80gb", layout={"1g.10gb": 7})
+    return {"partitions": (partition,)} | resource("llm-serving", image="l:1", partition="sevenths", cuda=cuda)
+
+
 def found(**changes: Any) -> list[tuple[str, Severity, str]]:
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", BASE._replace(**changes), None, {})
     return [(one.code, one.severity, one.field) for one in check_gpu_uses(stack)]
@@ -68,6 +74,13 @@ def found(**changes: Any) -> list[tuple[str, Severity, str]]:
         ({"flavors": (Flavor("old", "K80"),), "notebooks": Notebooks("n:1", cuda="12.4")}, [("GPU005", ERROR)]),
         ({"flavors": (Flavor("own", "A10"), Flavor("cpu"))}, []),
         ({"partitions": (Partition("shared", "time-slicing", gpu="T4", replicas=2),)}, [("GPU001", WARNING)]),
+        # A stated CUDA version is compared with the GPUs that the images use: that of a partition, not of the stack.
+        ({"flavors": (Flavor("new", "h100-sxm5-80gb"),)}, [("GPU005", ADVICE)]),
+        ({"flavors": (Flavor("new", "h100-sxm5-80gb"),), "runtime": Runtime(cuda="12.4")}, []),
+        (divided("12.4"), []),
+        (divided("11.7"), [("GPU005", ERROR)]),
+        (divided(None), [("GPU005", ADVICE)]),
+        (divided(None) | {"runtime": Runtime(cuda="11.7")}, [("GPU005", ERROR)]),
         (pool("A10G"), [("GPU001", ERROR)]),
         (pool("A10G") | resource("llm-serving", "A10G", image="llm:1"), [("GPU001", WARNING)]),
         (pool("a100-sxm4-80gb") | {"gpu": Gpu("A100")}, []),
