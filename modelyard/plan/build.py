@@ -272,8 +272,13 @@ def object_findings(
     dropped = {target.name for target in objects.dropped}
     kept = {name: those for name, those in by_name.items() if name not in dropped}
     yield from check_sizes(stack, targets, kept, chosen, reported, library, state)
+    unmade: Mapping[str, Finding] = {}
+    if config.partitions:
+        from modelyard.plan.checks.partitions import without_nodes
+
+        unmade = without_nodes(stack, state)
     if state.identity:  # The nodes of a cluster that is not recorded are unknown.
-        yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config))
+        yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config), unmade)
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)
     yield from check_deleted(stack, objects.dropped)

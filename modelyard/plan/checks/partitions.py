@@ -24,18 +24,32 @@ STATE_LABEL: Final = "nvidia.com/mig.config.state"
 
 
 def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about partitions and nodes; none without known nodes."""
+    """The findings about partitions and the nodes that have them; none without known nodes."""
+    busy = _busy(state)
+    for index, partition in enumerate(stack.config.partitions):
+        for node in state.nodes:
+            if node.labels.get(CONFIG_LABEL) == partition.name:
+                yield from _made(stack, index, partition, node, busy[node.name])
+    if state.nodes:
+        yield from _overlaps(stack, state.nodes)
+
+
+def without_nodes(stack: Stack, state: ClusterState) -> dict[str, Finding]:
+    """The findings about partitions that no node has, by the partition's name; empty without known nodes."""
     if not state.nodes:
-        return
-    config = stack.config
-    busy = Counter(pod.node for pod in state.pods if any(is_gpu(name) for name in pod.requests))
-    for index, partition in enumerate(config.partitions):
-        mine = [node for node in state.nodes if node.labels.get(CONFIG_LABEL) == partition.name]
-        if not mine:
-            yield _unlabelled(stack, index, partition, state, busy)
-        for node in mine:
-            yield from _made(stack, index, partition, node, busy[node.name])
-    yield from _overlaps(stack, state.nodes)
+        return {}
+    busy = _busy(state)
+    there = {node.labels.get(CONFIG_LABEL) for node in state.nodes}
+    return {
+        partition.name: _unlabelled(stack, index, partition, state, busy)
+        for index, partition in enumerate(stack.config.partitions)
+        if partition.name not in there
+    }
+
+
+def _busy(state: ClusterState) -> Counter[str]:
+    """The pods with GPUs of each node."""
+    return Counter(pod.node for pod in state.pods if any(is_gpu(name) for name in pod.requests))
 
 
 def check_slice_quotas(stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node]) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from typing import Any
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
 from modelyard.hardware.nodes import node_gpus
+from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.capacity import MANY, amount, by_node, left_of, may_be_added, obstacle, untolerated
@@ -49,13 +50,16 @@ def check_placement(
     room: Room,
     growth: Collection[Node],
     most: Mapping[str, int],
+    unmade: Mapping[str, Finding],
 ) -> Iterator[Finding]:
     """Findings about the pods of every target.
 
     ``workloads`` are by name of their object. ``growth`` are the nodes of node pools, one of each kind, and ``most``
-    are the GPU limits of the pools, by their names.
+    are the GPU limits of the pools, by their names. ``unmade`` are the findings about partitions that no node has, by
+    the partition's name: pods that need one have its remedy, and the others are reported as they are.
     """
     targets = tuple(targets)
+    needed: set[str] = set()
     limits = bounds(targets)
     backends = tuple(name for name, those in workloads.items() if those[0].role in WORKER_ROLES)
     for target in targets:
@@ -73,10 +77,18 @@ def check_placement(
             workload = next((one for one in workloads.get(target.name, ()) if one.place == place), None)
             trains = workload is not None and workload.role in WORKER_ROLES
             rivals = backends if trains else (target.name,)
-            yield from _room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most)
+            short = tuple(_room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most))
+            partition = pods.selector.get(CONFIG_LABEL, "")
+            if partition in unmade and any(finding.severity is not Severity.ADVICE for finding in short):
+                needed.add(partition)
+                cause = unmade[partition]
+                why = f"{cause.summary}; {cause.detail}"
+                short = tuple(finding._replace(detail=why, remedy=cause.remedy) for finding in short)
+            yield from short
             yield from _surge(target, pods, room)
             if workload is not None:
                 yield from _strays(target, workload, pods, room)
+    yield from (finding for name, finding in unmade.items() if name not in needed)
 
 
 def _room(

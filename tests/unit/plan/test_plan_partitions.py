@@ -537,10 +537,15 @@ def test_placing_pods_counts_the_slices_of_nodes(dev: Any) -> None:
 
 
 def test_pods_for_a_partition_without_nodes_name_the_missing_label(dev: Any) -> None:
-    """The remedy does not suggest fewer replicas."""
+    """The remedy does not suggest fewer replicas, and the partition has no finding of its own."""
     site = asking(dev, CHAT._replace(workers=1, cpu="1", memory="1Gi"))
-    (told,) = [one for one in site.plan().findings if one.code == "RES101"]
-    assert told.remedy.startswith("add nodes with nvidia.com/device-plugin.config=shared, which no node has")
+    plan = site.plan()
+    (told,) = [one for one in plan.findings if one.code == "RES101"]
+    assert told.severity is Severity.ERROR
+    assert f"label node NODE {LABEL}=shared;" in told.remedy
+    assert "dev-gpu-1" in told.detail
+    # Nothing asks for the other two partitions.
+    assert [one.field for one in plan.findings if one.code == "PAR015"] == ["partitions[0]", "partitions[2]"]
 
 
 @pytest.mark.parametrize("labelled", [True, False])
