@@ -64,6 +64,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "mig-profile": ("a MIG profile", "write one such as 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
     "resource": ("the name of a resource", "write one that nodes have, such as nvidia.com/gpu"),
+    "spark-version": ("a version of Spark", 'write it in quotes, such as "3.5.7"'),
     "patch-version": ("a patch version", "write v1, v2, …"),
 }
 """By format of the schema: what is wanted, and how to write it."""

@@ -29,6 +29,13 @@ CASES: list[Case] = [
     ("modelyard:rayHead: {replicas: -1e400}", codes.RANGE, 33, "it cannot be negative", "0 or more"),
     ("modelyard:rayWorker: {cpu: .nan}", codes.QUANTITY, 30, 'is ".nan", not a Kubernetes quantity', "such as 4"),
     ("modelyard:rayWorker: {memory: inf}", codes.QUANTITY, 33, 'is "inf", not a Kubernetes quantity', "such as 16Gi"),
+    (
+        'modelyard:jobs: [{name: a, type: dataset, engine: spark, spark: {version: "4"}}]',
+        codes.FORM,
+        77,
+        'is "4", not a version of Spark',
+        "3.5.7",
+    ),
     ("modelyard:jobs: [{name: a, type: training, timeLimit: .inf}]", codes.DURATION, 57, 'is ".inf", not a', "6h5m"),
     ('modelyard:rayHead: {replicas: "2.0"}', codes.KIND, 33, "must be written as a whole number", "0 or more"),
     ("modelyard:rayHead: {replicas: 99999999999}", codes.RANGE, 33, "99999999999; it is too large", "whole number"),

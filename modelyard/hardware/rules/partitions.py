@@ -139,7 +139,7 @@ def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Findin
                 Severity.ERROR,
                 ("partitions", index, key),
                 f"partition {partition.name} has {key}, which {mode} does not support",
-                f"drop it: {mode} has {' and '.join(_OF_MODE[mode])}",
+                f"drop it: {mode} has {listed(_OF_MODE[mode], 'and')}",
             )
     if mode == "mps" and not partition.fail_requests_greater_than_one:
         yield stack.finding(
