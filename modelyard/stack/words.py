@@ -72,12 +72,24 @@ def _near(word: str, known: tuple[str, ...], most: int, likeness: float) -> tupl
     return tuple(folded[name] for name in get_close_matches(word[:100].casefold(), folded, most, likeness))
 
 
+@lru_cache(maxsize=1024)
+def _likeness(word: str, other: str) -> float:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, other.casefold(), word[:100].casefold()).ratio()
+
+
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """Returns the known word that is most like ``word``; None if none is ``near``."""
     return next(iter(near(word, known, 1, likeness)), None)
 
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> str:
-    """Returns ``did you mean perWorker?``, or nothing; with ``most``, ``did you mean a, b or c?``."""
-    close = near(word, known, most, likeness)
+    """Returns ``did you mean perWorker?``, or nothing; with ``most``, ``did you mean a, b or c?``.
+
+    If the two nearest words are equally like ``word``, both are named.
+    """
+    close = near(word, known, max(most, 2), likeness)
+    if most == 1 and len(close) == 2 and _likeness(word, close[0]) != _likeness(word, close[1]):
+        close = close[:1]
     return f"did you mean {listed(close)}?" if close else ""

@@ -1,11 +1,12 @@
 """The nearest name to a misspelt one."""
 
+import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 import pytest
 
-from modelyard.stack.words import near
+from modelyard.stack.words import did_you_mean, near
 
 
 def test_the_nearest_are_named_first_and_letter_case_does_not_count() -> None:
@@ -33,3 +34,9 @@ def test_names_are_compared_once_however_many_ask_for_them(monkeypatch: pytest.M
     assert compared == 200 * 10
     # Other names, another answer.
     assert near("deeep-7", ["deep-8"]) == ["deep-8"]
+
+
+def test_of_two_equally_near_names_both_are_suggested() -> None:
+    regions = ("us-east-1", "us-west-1", "us-west-2")
+    assert set(re.findall(r"us-\w+-\d", did_you_mean("us-est-1", regions))) == {"us-east-1", "us-west-1"}
+    assert did_you_mean("us-wst-1", regions).count("us-") == 1
