@@ -72,7 +72,7 @@ def _places(config: Config) -> Iterator[tuple[Path, str, str, Use, bool]]:
     """Yields the places that name a GPU without a use of their own, with what may run there, and whether the CUDA
     version of its images is stated elsewhere and judged with the GPUs that they use.
     """
-    jobs = Use(None, trains=False, platform=False)
+    jobs = Use(config.runtime.cuda, trains=False, platform=False)
     is_stated = config.runtime.cuda is not None or all(one.cuda for one in config.resources or (config.runtime,))
     own = config.notebooks.image or config.notebooks.environment
     notebooks = (notebook_use(config), False) if own else (jobs, is_stated)

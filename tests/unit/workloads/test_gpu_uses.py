@@ -77,6 +77,7 @@ def found(**changes: Any) -> list[tuple[str, Severity, str]]:
         # A stated CUDA version is compared with the GPUs that the images use: that of a partition, not of the stack.
         ({"flavors": (Flavor("new", "h100-sxm5-80gb"),)}, [("GPU005", ADVICE)]),
         ({"flavors": (Flavor("new", "h100-sxm5-80gb"),), "runtime": Runtime(cuda="12.4")}, []),
+        ({"flavors": (Flavor("new", "h100-sxm5-80gb"),), "runtime": Runtime(cuda="11.7")}, []),
         (divided("12.4"), []),
         (divided("11.7"), [("GPU005", ERROR)]),
         (divided(None), [("GPU005", ADVICE)]),
