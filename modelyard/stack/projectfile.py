@@ -14,6 +14,7 @@ from modelyard.findings import Finding, ordered
 from modelyard.stack import codes
 from modelyard.stack.mistakes import of_problem
 from modelyard.stack.project import DEFAULT_FOLDER, PROJECT_FILES, outside
+from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import Problem
@@ -52,6 +53,7 @@ def _shape(document: Document, root: Path, only_folder: bool) -> Iterator[Proble
         return
     yield from _name(document, value)
     yield from _runtime(document, value)
+    yield from _config(document, value)
     main = value.get("main")
     if "main" in value and not (isinstance(main, str) and main):
         yield _wrong(document, "main", f"main is {_given(main)}", "name the folder of the program: main: stacks/")
@@ -95,6 +97,19 @@ def _runtime(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
     if name != "python":
         written = _given(name) if name is not None or not isinstance(runtime, dict) else "without a name"
         yield _wrong(document, "runtime", f"runtime is {written}, but the program is Python", "write runtime: python")
+
+
+def _config(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
+    """Finds values that Pulumi gives to all stacks: a plan is made of stack files, and would not have them."""
+    config = value.get("config")
+    for key, given in config.items() if isinstance(config, dict) else ():
+        # Pulumi reads a key without a namespace as one of the project. What only declares a type sets nothing.
+        full = key if ":" in key else f"{value.get('name')}:{key}"
+        declared = isinstance(given, dict) and not {"value", "default"} & given.keys()
+        if full.startswith(PREFIX) and not declared:
+            summary = f"config sets {plain(key)}, which modelyard reads only from stack files"
+            place = document.keys[("config", key)]
+            yield Problem(codes.UNKNOWN_KEY, summary, *place, "move its value to `config:` of the stack files")
 
 
 def _wrong(document: Document, key: str, summary: str, remedy: str) -> Problem:

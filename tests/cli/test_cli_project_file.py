@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+VALID = "name: x\nruntime: python\n"
 COMMANDS = [
     ("check", "--all"),
     ("check", "dev"),
@@ -57,6 +58,9 @@ def test_no_command_reads_stack_files_outside_the_project(project: Any, refused:
         ("name: x\nruntime: python\nconfig: envs\n", "CFG018", "Pulumi.yaml:3:9", "write stackConfigDir"),
         ("name: x\nruntime: python\nstackConfigDir: /a\n", "CFG018", "Pulumi.yaml:3:17", "absolute path"),
         ("name: x\nruntime: python\nstackConfigDir: [a]\n", "CFG018", "Pulumi.yaml:3:17", "not text"),
+        (f"{VALID}config:\n  modelyard:gpu: {{value: {{model: A10}}}}\n", "CFG008", "Pulumi.yaml:4:3", "modelyard:gpu"),
+        (f"{VALID}config: {{modelyard:training: ray}}\n", "CFG008", "Pulumi.yaml:3:10", "modelyard:training"),
+        ("name: modelyard\nruntime: python\nconfig: {gpu: {default: 1}}\n", "CFG008", "Pulumi.yaml:3:10", "sets gpu"),
         ("name: x\nname: y\nruntime: python\n", "CFG006", "Pulumi.yaml:2:1", "name"),
         ("name: \x00\n", "CFG002", "Pulumi.yaml:1:7", "control character"),
         # These files are not read to the end, so a missing name is no finding.
@@ -81,6 +85,7 @@ def test_wrong_project_files(project: Any, refused: Any, text: str, code: str, p
         "name: x\nruntime: python\n",
         "name: x\nruntime: {name: python, options: {toolchain: uv}}\nmain: .\n",
         "name: x\nruntime: python\nconfig: {aws:region: {value: eu}}\nplugins: {}\nwhatever: [1]\n",
+        f"{VALID}config: {{modelyard:training: {{type: string}}, training: {{default: ray}}, 5: 6}}\n",
         "x: &a {name: python}\nname: x\nruntime: *a\n",
     ],
 )
