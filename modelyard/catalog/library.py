@@ -430,7 +430,17 @@ def _version_of(
         summary, line = _in_schema(error, patch.schema_text)
         findings.append(_error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
         patch = PatchVersion(name, version, shown, files, meta or Meta(), usable=False)
+    else:
+        findings += _repeated_keys(files[SCHEMA], f"{shown}/{SCHEMA}")
     return patch if meta is not None else None, tuple(findings)
+
+
+def _repeated_keys(content: bytes, shown: str) -> list[Finding]:
+    """Returns the findings about keys that a schema has twice, of which JSON readers take the last."""
+    document, problems = parse(content)  # JSON is YAML, except for some that is not reported here
+    found = problems if document is not None else ()
+    remedy = "keep one of them"
+    return [_error("PAT009", shown, one.message, remedy, one.line, one.column) for one in found if not one.harmless]
 
 
 def check_schema(patch: PatchVersion) -> None:

@@ -74,6 +74,8 @@ class _Wrong(NamedTuple):
     remedy: str
     path: tuple[str, ...] = ()
     """The field that is wrong; empty if it is the whole document."""
+    header: str = ""
+    """The comment that is wrong: ``phase`` of ``# phase: NAME``."""
 
 
 _Maker = Callable[[PatchVersion, str, dict[str, Any]], Document | _Wrong]
@@ -143,8 +145,7 @@ def _problems(
             if isinstance(made, Document):
                 documents.append(made)
             else:
-                at = line + max(line_of(part, made.path) - 1, 0)
-                wrong = made.what, at, made.remedy
+                wrong = made.what, line + _lines_before(part, made), made.remedy
         elif value is not None:
             remedy = "write the fields of an object, such as apiVersion and kind"
             wrong = "renders to something other than a mapping", line, remedy
@@ -152,6 +153,12 @@ def _problems(
             origins = origins or Origins(source, text)
             yield wrong[0], origins.line(wrong[1]), wrong[2]
         line += part.count("\n")
+
+
+def _lines_before(part: str, wrong: _Wrong) -> int:
+    """How many lines of a document are above what is wrong with it."""
+    at = next((found.start(1) for found in _HEADER.finditer(part) if found[1] == wrong.header), 0)
+    return part.count("\n", 0, at) or max(line_of(part, wrong.path) - 1, 0)
 
 
 def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any]) -> Document | _Wrong:
@@ -163,6 +170,7 @@ def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any]) -> Doc
         return _Wrong(
             f"has the unknown phase {plain(phase)!r}; the phases are {', '.join(PHASES)}",
             "set one of these in the line `# phase: NAME`, or remove the line",
+            header="phase",
         )
     metadata = body.get("metadata")
     name = metadata.get("name", headers["target"]) if isinstance(metadata, dict) else headers["target"]

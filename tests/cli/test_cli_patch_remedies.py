@@ -13,8 +13,8 @@ REMEDIES: list[tuple[str, str, int, str, tuple[str, str]]] = [
     (HEAD.partition("\n")[2], "PAT007", 1, "add this line", ("", "# target: deployment-model-service\n")),
     (f"{HEAD}- 1\n", "PAT007", 4, "correct the YAML here", ("- 1\n", "spec:\n  minReadySeconds: 1\n")),
     (HEAD.partition("\n")[0] + "\n- 1\n", "PAT007", 1, "write the fields of an object", ("- 1\n", HEAD)),
-    (HEAD.replace("\n", "\n# phase: later\n", 1), "PAT007", 1, "set one of these in the line", ("later", "normal")),
-    (HEAD.replace("\n", "\n# phase: later\n", 1), "PAT007", 1, "or remove the line", ("# phase: later\n", "")),
+    (HEAD.replace("\n", "\n# phase: later\n", 1), "PAT007", 2, "set one of these in the line", ("later", "normal")),
+    (HEAD.replace("\n", "\n# phase: later\n", 1), "PAT007", 2, "or remove the line", ("# phase: later\n", "")),
     (f"{HEAD}metadata: {{name: e}}\n", "PAT007", 4, "remove metadata.name", ("name: e", "")),
     (
         f"{HEAD}metadata: {{name: e}}\n",

@@ -342,6 +342,12 @@ def test_an_invalid_schema(project: Path) -> None:
     assert "not JSON" in finding.summary
 
 
+def test_keys_that_a_schema_has_twice(project: Path) -> None:
+    (add(project, "mine") / "schema.json").write_text('{\n\t"properties": {"a": {}, "a": {}},\n\t"properties": {}\n}\n')
+    found = [(finding.code, finding.location) for finding in load_library(project).findings]
+    assert found == [("PAT009", "patches/mine/v1/schema.json:2:26"), ("PAT009", "patches/mine/v1/schema.json:3:2")]
+
+
 def test_a_fact_that_no_stack_has(project: Path) -> None:
     add(project, "mine", meta="params: {memory: worker.memory}\n")
     _, (finding,) = chosen(load_library(project), stack())

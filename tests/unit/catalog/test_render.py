@@ -107,7 +107,7 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
         (GOOD + "{{ lipsum() }}", "PAT005", "lipsum", 6),
         ("apiVersion: v1\nkind: Service\n", "PAT007", "target", 1),
         ("# target: d\nkind: Service\n", "PAT007", "apiVersion", 1),
-        ("# target: d\n# phase: later\napiVersion: v1\nkind: Service\n", "PAT007", "phase", 1),
+        ("# target: d\n# phase: later\napiVersion: v1\nkind: Service\n", "PAT007", "phase", 2),
         ("# target: d\napiVersion: v1\nkind: Service\nmetadata: {name: e}\n", "PAT007", "names e", 4),
         ("# target: d\n- 1\n", "PAT007", "mapping", 1),
         (GOOD + "\tx: 1\n", "PAT007", "tab", 6),
