@@ -28,6 +28,16 @@ WHOLE_LIST = "OWN018"
 PERCENTAGE = regex(r"[0-9]{1,5}%")
 
 
+class Conflict(NamedTuple):
+    """Two patches that give one field different values."""
+
+    earlier: PatchVersion
+    later: PatchVersion
+    path: Path
+    values: tuple[str, str]
+    """As findings show them."""
+
+
 class Composed(NamedTuple):
     """One request for one target."""
 
@@ -44,6 +54,7 @@ class Composed(NamedTuple):
     """The type of the target; lists in ``items`` merge by item in it."""
     items: Mapping[Path, str]
     """Lists that are sent as a whole but of which patches change items, with the field that identifies an item."""
+    conflicts: tuple[Conflict, ...]
 
 
 def compose(
@@ -51,7 +62,7 @@ def compose(
 ) -> tuple[Composed, tuple[Finding, ...]]:
     """Merges a target's documents in order.
 
-    Two patches that give one field different values are a finding, unless the later one names the earlier in its
+    Two patches that give one field different values conflict, unless the later one names the earlier in its
     ``overrides``. Patches may name items of a list that is sent as a whole (``items`` of their ``meta.yaml``); the
     request then has these items only, until :func:`completed` adds the others. Directives and nulls are what
     server-side apply cannot send: a null means that the field is left to its other owner, a directive is a finding.
@@ -59,6 +70,7 @@ def compose(
     body: dict[str, Any] = {}
     asked: dict[Path, tuple[str, Any]] = {}
     patches: list[str] = []
+    conflicts: list[Conflict] = []
     phase: Phase = "normal"
     fits = True
     parts = tuple(parts)
@@ -78,7 +90,8 @@ def compose(
         for change in changes:
             earlier, wanted = asked.get(change.path, (patch.id, change.after))
             if wanted != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
-                findings.append(_clash(named[earlier], patch, document, change.path, wanted, change.after))
+                values = _shown(document, change.path, wanted, change.after)
+                conflicts.append(Conflict(named[earlier], patch, change.path, values))
             elif wanted != change.after or change.path not in asked:
                 asked[change.path] = patch.id, change.after
                 if wanted is not None and change.after is None:
@@ -103,6 +116,7 @@ def compose(
         fits=fits,
         schema=schema,
         items=items,
+        conflicts=tuple(conflicts),
     )
     return composed, tuple(findings)
 
@@ -288,28 +302,12 @@ def first_phase(phases: Iterable[Phase]) -> Phase:
     return min(phases, key=_PHASE_RANK.__getitem__)
 
 
-def _clash(
-    earlier: PatchVersion, patch: PatchVersion, document: Document, path: Path, first: Any, second: Any
-) -> Finding:
-    field, target = str(path), document.target
+def _shown(document: Document, path: Path, first: Any, second: Any) -> tuple[str, str]:
+    """The values of two patches for one field, as findings show them."""
     body = document.body.reveal()
-    key = ObjectKey(str(body.get("apiVersion")), str(body.get("kind")), "", target)
-    shown = hidden_change(key, path, first, second)
-    # The meta.yaml of a built-in patch cannot be changed, not even in a copy.
-    own, other = (earlier, patch) if patch.from_modelyard else (patch, earlier)
-    remedy = "drop one of the patches"
-    if not own.from_modelyard:
-        where = f"the meta.yaml of {own.name}, in a new version if it is released"
-        remedy += f", or add `overrides: [{other.name}]` to {where}"
-    return Finding(
-        "PAT010",
-        Severity.ERROR,
-        f"{earlier.id} and {patch.id} set {field} differently: {' and '.join(map(_words, shown))}",
-        target=target,
-        field=field,
-        file=f"{own.file}/{TEMPLATE}",
-        remedy=remedy,
-    )
+    key = ObjectKey(str(body.get("apiVersion")), str(body.get("kind")), "", document.target)
+    one, other = hidden_change(key, path, first, second)
+    return _words(one), _words(other)
 
 
 def _words(value: Any) -> str:

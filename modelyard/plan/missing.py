@@ -8,10 +8,10 @@ from modelyard.catalog import Document, PatchVersion, Selected
 from modelyard.catalog.library import TEMPLATE
 from modelyard.findings import Finding, Severity
 from modelyard.kube.merge import Path
-from modelyard.kube.scheduling.pods import pod_places, pod_spec
+from modelyard.kube.scheduling.pods import ONE_TEMPLATE, pod_places, pod_spec
 from modelyard.kube.state import ClusterState, ObjectKey
-from modelyard.stack.config import TARGET_KINDS
-from modelyard.stack.words import did_you_mean, few, nearest, plain
+from modelyard.stack.config import ROLES, TARGET_KINDS, Targets
+from modelyard.stack.words import did_you_mean, few, listed, nearest, plain
 from modelyard.workloads import Workload
 
 MISSING = "PAT013"
@@ -122,6 +122,30 @@ def not_planned(missing: Finding) -> Finding:
     )
 
 
+def sharing(key: ObjectKey, workloads: tuple[Workload, ...]) -> tuple[Workload, ...]:
+    """The workloads in the same pods of one object, unlike the parts of a RayCluster; none if there is only one."""
+    those = [one for one in workloads if one.kind == key.kind and one.place == ONE_TEMPLATE]
+    return tuple(sorted(those, key=lambda one: ROLES.index(one.role))) if len(those) > 1 else ()
+
+
+def shared_object(those: tuple[Workload, ...]) -> Finding:
+    """The finding about workloads in the same pods whose patches do not fit into these."""
+    usual = dict(zip(ROLES, Targets(), strict=True))
+    # The user wrote this name; the others may be defaults.
+    named = next((one for one in those if one.deployment != usual[one.role].name), those[0])
+    kind, name, key = named.kind, named.deployment, f"{named.kind[0].lower()}{named.kind[1:]}"
+    others = listed([one.role for one in those if one is not named], "and")
+    return Finding(
+        "PAT020",
+        Severity.ERROR,
+        f"targets.{named.role} is {kind} {name}, which is also the {kind} of {others}",
+        target=name,
+        field=f"targets.{named.role}.{key}",
+        detail="the patches of these workloads do not fit into the same pods",
+        remedy=f"name the {kind} of {named.role}; if its container is in {name}, name the container",
+    )
+
+
 def missing_containers(
     key: ObjectKey,
     workloads: tuple[Workload, ...],
@@ -153,6 +177,9 @@ def _missing(
         return
     for name, patch in wanted.items():
         ours = next((one for one in workloads if (one.place, one.container) == (place, name)), None)
+        if ours and (together := sharing(key, workloads)):
+            yield shared_object(together)
+            continue
         what = "init container" if kind == "initContainers" else "container"
         yield Finding(
             "PAT014",

@@ -135,7 +135,7 @@ def _prepared(
         except LookupError:
             findings.append(_unknown_kind(inputs, schemas, stack.config.kubernetes_version))
             continue
-        ready, problems = prepare(inputs, schema, state, stack.full_name, foreign)
+        ready, problems = prepare(inputs, schema, state, stack, foreign)
         placed: dict[Finding, Finding] = {}
         for problem in problems:
             finding = _at_parameter(problem, inputs, chosen, schema, stack, known)

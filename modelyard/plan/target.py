@@ -37,6 +37,7 @@ from modelyard.plan.compose import (
     missing_items,
     whole_lists,
 )
+from modelyard.plan.conflicts import conflict_findings
 from modelyard.plan.missing import missing_containers, missing_target
 from modelyard.plan.ownership import (
     ENGINE_ANNOTATIONS,
@@ -56,6 +57,7 @@ from modelyard.plan.undo.lists import by_item, earlier_ledger, list_around, unpa
 from modelyard.plan.undo.request import Items, ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import with_earlier_owners
 from modelyard.plan.values import Action, FieldChange, TargetPlan
+from modelyard.stack.config import Stack
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import Workload
 
@@ -95,13 +97,14 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    inputs: TargetInputs, schema: merge.Type, state: ClusterState, stack: str, foreign: Foreign
+    inputs: TargetInputs, schema: merge.Type, state: ClusterState, stack: Stack, foreign: Foreign
 ) -> tuple[Prepared | None, tuple[Finding, ...]]:
-    """The request of ``stack`` (its full name) for one object, with findings; no request if a finding rules it out.
-    ``foreign`` returns the finding about an existing object that the stack may not take.
+    """The request of a stack for one object, with findings; no request if a finding rules it out. ``foreign`` returns
+    the finding about an existing object that the stack may not take.
     """
     key, base = inputs.key, inputs.base
     composed, problems = compose(inputs.parts, schema, key.name)
+    problems = (*problems, *conflict_findings(composed.conflicts, key, inputs.workloads, stack))
     wrong = misfits(base[0], BASE, base[1], schema, key.name) if base is not None else ()
     problems = (*problems, *wrong)
     if wrong or not composed.fits:
@@ -109,7 +112,7 @@ def prepare(
     live = state.objects.reveal().get(key)
     if hindrances := tuple(_hindrances(inputs, composed, live, state, foreign)):
         return None, (*problems, *hindrances)
-    if live is not None and (found := other_stack(key.name, live, stack)) is not None:
+    if live is not None and (found := other_stack(key.name, live, stack.full_name)) is not None:
         problems = (*problems, found)
     kept: ReversibleRequest | None = None
     asked: Items | None = None
@@ -120,7 +123,7 @@ def prepare(
             asked = Items(composed.items, composed.schema, composed.body)
             composed = completed(composed, _unpatched(live, composed, copy))
             problems = (*problems, *whole_lists(composed, live, key.name))
-        body = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
+        body = _request(key, _held(composed, live, base is not None, schema), base, schema, stack.full_name)
         # Pulumi sends quantities in the server's spelling, because the server sees a conflict between 1 and "1".
         applied = _shaped(merge.stored(schema, body), body)
         if live is not None and base is None:

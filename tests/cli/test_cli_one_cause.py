@@ -65,3 +65,29 @@ def test_mode_managed_on_an_existing_platform_is_one_finding(
     assert result.errors == ["OWN004"]
     golden(result)
     assert {one["target"] for one in findings(run, "OWN004")} == FIVE - {"deployment-api-server"}
+
+
+@pytest.mark.parametrize(
+    ("targets", "named"),
+    [
+        ("apiServer: {deployment: deployment-ray-head}", "apiServer"),
+        ("rayWorker: {deployment: deployment-ray-head}", "rayWorker"),
+        (
+            "rayHead: {deployment: deployment-ray-model-training-worker, container: ray-model-training-worker}",
+            "rayHead",
+        ),
+        ("celery: {deployment: deployment-model-service, container: model-service}", "celery"),
+    ],
+)
+def test_two_workloads_that_cannot_share_pods_are_one_finding(project: Any, run: Any, targets: str, named: str) -> None:
+    project.add(f"modelyard:targets:\n  {targets}")
+    assert run("check", "dev").errors == ["PAT020"]
+    (found,) = findings(run, "PAT020")
+    assert found["field"] == f"targets.{named}.deployment"
+    assert found["line"] == len((project.root / "stacks/Pulumi.dev.yaml").read_text().splitlines())
+
+
+def test_two_workloads_may_share_pods_that_have_both_containers(project: Any, run: Any) -> None:
+    target = "{deployment: deployment-model-service, container: model-service}"
+    project.add(f"modelyard:targets:\n  apiServer: {target}")
+    assert run("check", "dev").errors == []

@@ -10,8 +10,11 @@ from modelyard.catalog.built_in import BUILT_IN
 from modelyard.catalog.library import Meta, Phase
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.compose import compose
+from modelyard.plan.conflicts import conflict_findings
 
+KEY = ObjectKey("apps/v1", "Deployment", "ml-platform", "d")
 DEPLOYMENT = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
 
 
@@ -53,8 +56,10 @@ def test_equal_values_are_no_conflict() -> None:
     assert composed.body["spec"]["replicas"] == 2
 
 
-def test_a_conflict_names_both_patches_and_the_path() -> None:
-    _, (finding,) = compose([part("a", {"replicas": 1}), part("b", {"replicas": 2})], DEPLOYMENT, "d")
+def test_a_conflict_names_both_patches_and_the_path(dev: Any) -> None:
+    composed, findings = compose([part("a", {"replicas": 1}), part("b", {"replicas": 2})], DEPLOYMENT, "d")
+    (finding,) = conflict_findings(composed.conflicts, KEY, (), dev.stack)
+    assert not findings
     assert (finding.code, finding.field, finding.target) == ("PAT010", "spec.replicas", "d")
     assert finding.summary == "a@v1 and b@v1 set spec.replicas differently: 1 and 2"
     way = "add `overrides: [a]` to the meta.yaml of b, in a new version if it is released"
@@ -62,17 +67,21 @@ def test_a_conflict_names_both_patches_and_the_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "more"),
+    ("first", "second", "file", "more"),
     [
-        ("patches", BUILT_IN, ", or add `overrides: [b]` to the meta.yaml of a, in a new version if it is released"),
-        (BUILT_IN, "patches", ", or add `overrides: [a]` to the meta.yaml of b, in a new version if it is released"),
-        (BUILT_IN, BUILT_IN, ""),
+        ("patches", BUILT_IN, "patches/a/v1/patch.yaml.j2", "`overrides: [b]` to the meta.yaml of a,"),
+        (BUILT_IN, "patches", "patches/b/v1/patch.yaml.j2", "`overrides: [a]` to the meta.yaml of b,"),
+        (BUILT_IN, BUILT_IN, "stacks/Pulumi.dev.yaml", "{name: b, enabled: false}"),
     ],
 )
-def test_the_remedy_adds_overrides_only_to_a_patch_of_the_project(first: str, second: str, more: str) -> None:
+def test_a_conflict_is_reported_at_what_the_user_can_change(
+    dev: Any, first: str, second: str, file: str, more: str
+) -> None:
     (_, earlier), (_, later) = part("a", {"replicas": 1}), part("b", {"replicas": 2})
-    _, (finding,) = compose([(version("a", first), earlier), (version("b", second), later)], DEPLOYMENT, "d")
-    assert finding.remedy == f"drop one of the patches{more}"
+    composed, _ = compose([(version("a", first), earlier), (version("b", second), later)], DEPLOYMENT, "d")
+    (finding,) = conflict_findings(composed.conflicts, KEY, (), dev.stack)
+    assert finding.file == file
+    assert more in finding.remedy
 
 
 def test_a_patch_overrides_the_patch_that_it_names() -> None:
@@ -88,9 +97,9 @@ def test_a_patch_overrides_the_patch_that_it_names() -> None:
     ("first", "second", "words"), [(2, None, "2 and left to"), (None, 2, "left to its owner and 2")]
 )
 def test_setting_a_field_that_another_patch_leaves_to_its_owner_conflicts(first: Any, second: Any, words: str) -> None:
-    _, (finding,) = compose([part("a", {"replicas": first}), part("b", {"replicas": second})], DEPLOYMENT, "d")
-    assert finding.code == "PAT010"
-    assert words in finding.summary
+    composed, _ = compose([part("a", {"replicas": first}), part("b", {"replicas": second})], DEPLOYMENT, "d")
+    (conflict,) = composed.conflicts
+    assert words in " and ".join(conflict.values)
 
 
 def test_an_overriding_patch_may_leave_a_field_to_its_owner() -> None:

@@ -42,6 +42,7 @@ def test_a_listed_autoscaling_patch_conflicts_with_replicas(dev: Any) -> None:
     (finding,) = (finding for finding in plan.findings if finding.blocks)
     assert (finding.code, finding.target, finding.field) == ("PAT010", RAY, "spec.replicas")
     assert "left to its owner" in finding.summary
+    assert (finding.file, finding.remedy) == (dev.stack.file, "remove autoscaling-ray from modelyard:patches")
 
 
 def test_an_autoscaling_patch_that_leaves_no_replicas_still_conflicts(dev: Any) -> None:
