@@ -257,12 +257,13 @@ def _finding(query: Query, problem: Problem) -> Finding:
     before = " ".join(query.text[: problem.offset].split())
     after = f", after …{before[-_BEFORE:]}" if len(before) > _BEFORE > len(problem.excerpt) else ""
     place = f"at character {problem.offset + 1}{after}" + (f": {problem.excerpt}" if problem.excerpt else "")
+    where = "" if query.ours else f"in {query.field} of {query.target}, which modelyard does not write"
     return Finding(
         code,
         severity,
         f"query: {problem.summary}",
         target=query.target,
         field=query.field,
-        detail=f"{problem.detail}; {place}" if problem.detail else place,
+        detail="; ".join(filter(None, (problem.detail, place, where))),
         remedy=problem.remedy,
     )

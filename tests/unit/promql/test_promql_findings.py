@@ -39,6 +39,8 @@ def test_only_a_query_of_the_stack_blocks_an_apply() -> None:
     assert found("sum(a[5m])") == [("AUT010", Severity.ERROR)]
     assert found("sum(a[5m])", ours=False) == [("AUT010", Severity.WARNING)]
     assert found("count(a) or vector(0)", ours=False) == [("AUT033", Severity.ADVICE)]
+    (finding,) = check_queries([Query("workers", "a[5m]", "metadata.annotations.q", ours=False)], scrape_interval=30)
+    assert finding.detail.partition("; ")[2].startswith("in metadata.annotations.q of workers, ")
 
 
 def test_keda_cannot_split_joined_queries() -> None:
