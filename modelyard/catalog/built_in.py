@@ -25,6 +25,11 @@ def built_in_names() -> list[str]:
     return sorted(name for name in names if _ID.fullmatch(name))
 
 
+def built_in_patches() -> frozenset[str]:
+    """The names of the built-in patches."""
+    return frozenset(name for name in os.listdir(built_in_folder()) if _ID.fullmatch(f"{name}/v1"))  # noqa: PTH208
+
+
 def lacking(folder: Path, wanted: Collection[str] | None) -> list[str]:
     """The built-in versions that a folder of patches does not have, by ``name/version``.
 

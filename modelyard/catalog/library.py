@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import modelyard
-from modelyard.catalog.built_in import BUILT_IN, built_in_folder, built_in_names, lacking
+from modelyard.catalog.built_in import BUILT_IN, built_in_folder, built_in_names, built_in_patches, lacking
 from modelyard.catalog.lock import LOCK, LOCK_FILE, digest, file_digests, has_lock, lock_lines, locked_files, read_lock
 from modelyard.catalog.precompiled import METAS
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
@@ -269,6 +269,22 @@ def new_built_in(root: Path, library: Library) -> Mapping[str, PatchVersion]:
     """The built-in versions that a project does not use yet, by ``name/version``."""
     names = (name for name in lacking(root / PATCHES_FOLDER, None) if name not in library.released)
     return _built_ins(names)
+
+
+def absent_built_in(library: Library) -> list[PatchVersion]:
+    """The built-in versions of patches that the lock does not list, and those older than a version that it lists.
+
+    ``patches --release`` lists all versions of a patch, so lines of older ones were deleted. None if patches have
+    errors.
+    """
+    absent: list[str] = []
+    for name in built_in_patches() if not library.findings else ():
+        have = {_number(version) for version in library.patches.get(name, ())}
+        if not have:
+            absent += (each for each in built_in_names() if each.startswith(f"{name}/"))
+        elif len(have) < max(have):
+            absent += (f"{name}/v{number}" for number in range(1, max(have)) if number not in have)
+    return list(_built_ins(sorted(absent)).values())
 
 
 def _with_built_in(

@@ -158,6 +158,33 @@ def test_an_upgrade_names_stacks_without_a_recorded_platform(run: Run, installed
     assert "check test" in run("upgrade-check").out
 
 
+@pytest.mark.parametrize(
+    ("gone", "field", "patch"),
+    [
+        ("training-replicas", "rayWorker.replicas", "training-replicas"),
+        ("ray-worker/", "rayWorker.cpu", "ray-worker"),
+        ("ray-worker/v1", "rayWorker.cpu", "ray-worker"),
+        ("model-service/v1", "modelService.replicas", "model-service"),
+    ],
+)
+def test_lines_that_the_lock_has_lost_are_restored_by_the_remedy(
+    run: Run, installed: Project, gone: str, field: str, patch: str
+) -> None:
+    installed.edit(("replicas: 1\n    cpu: 8", "replicas: 3\n    cpu: 8"))
+    lock = installed.patches / "patches.lock"
+    lines = lock.read_text().splitlines(keepends=True)
+    lock.write_text("".join(line for line in lines if not line.startswith(gone)))
+
+    def without_effect() -> dict[str, str]:
+        found = json.loads(run("check", "dev", "--json").out)["findings"]
+        return {one["field"]: one["remedy"] for one in found if one["code"] == "RES113"}
+
+    command = f"modelyard patches {patch} --release"
+    assert command in without_effect()[field]
+    assert run(*command.split()[1:]).code == 0
+    assert without_effect() == {}
+
+
 def test_a_patch_that_the_lock_leaves_out_can_be_released_by_name(run: Run, installed: Project) -> None:
     lock = installed.root / "patches" / "patches.lock"
     locked, _ = read_lock(lock.parent)

@@ -6,9 +6,11 @@ still apply, and a finding names the source of the value.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from modelyard.catalog import Library, Selected
+from modelyard.catalog.library import absent_built_in
+from modelyard.catalog.lock import LOCK_FILE
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.hardware.rules.shared import Applied, stated_gpus
@@ -49,6 +51,15 @@ _VALUES = {
 """The applied value for each key of the stack file."""
 
 
+class _Off(NamedTuple):
+    """Why a patch does not set a value of the stack file."""
+
+    why: str
+    remedy: str
+    entry: int | None = None
+    """The index under ``modelyard:patches`` that turns it off, if one does."""
+
+
 def check_sizes(
     stack: Stack,
     targets: Collection[TargetPlan],
@@ -70,7 +81,7 @@ def check_sizes(
         platform: has the objects that no patch of the stack changes; their values count where a patch is off.
     """
     known = {(finding.code, finding.summary) for finding in reported}
-    off = _off(stack, library)
+    off = _off(stack, library, chosen)
     seen = {target.name for target in targets}
     for target in targets:
         body = target.after.reveal()
@@ -92,7 +103,7 @@ def _check_untouched(
     workloads: Iterable[Workload],
     platform: ClusterState,
     known: Collection[tuple[str, str]],
-    off: Mapping[str, list[int]],
+    off: Mapping[str, _Off],
 ) -> Iterator[Finding]:
     """The findings about values of the platform's pods that a patch would set if it were on."""
     roles = {field.partition(".")[0] for field in off}
@@ -114,7 +125,7 @@ def _check_untouched(
 
 
 def _ineffective(
-    stack: Stack, workload: Workload, applied: Applied, off: Mapping[str, list[int]], broken: Iterable[Finding]
+    stack: Stack, workload: Workload, applied: Applied, off: Mapping[str, _Off], broken: Iterable[Finding]
 ) -> Iterator[Finding]:
     """The findings about values of the stack file that pods do not get, because the patch that sets them is off.
 
@@ -130,13 +141,12 @@ def _ineffective(
             continue
         if value == getattr(applied, name) or (key == "replicas" and not workload.active):
             continue
-        patches = listed(stack.config.patches[index].name for index in off[field])
         yield stack.finding(
             "RES113",
             Severity.WARNING,
             (workload.role, key),
-            f"{field} has no effect: {patches} is off",
-            f"turn on {patches}, which sets {field}, or write the value that the pods have",
+            f"{field} has no effect: {off[field].why}",
+            f"{off[field].remedy}, or write the value that the pods have",
             detail=f"{pods} keeps another value",
             target=workload.deployment,
         )
@@ -159,17 +169,29 @@ def _breaking(stack: Stack, workload: Workload, applied: Applied, known: Collect
     return [one for one in found if (one.code, one.summary) not in known]
 
 
-def _off(stack: Stack, library: Library) -> dict[str, list[int]]:
-    """By setting of the stack file (``rayHead.memory``), the indexes of the patches that set it and are off."""
-    found: dict[str, list[int]] = {}
+def _off(stack: Stack, library: Library, chosen: Iterable[Selected]) -> dict[str, _Off]:
+    """The patches that would set a value of the stack file and do not, by setting (``rayHead.memory``)."""
+    indexes: dict[str, list[int]] = {}
     for index, choice in enumerate(stack.config.patches):
         if not choice.enabled and choice.name in library.patches:
             for fact in library.latest(choice.name).meta.params.values():
-                found.setdefault(fact, []).append(index)
+                indexes.setdefault(fact, []).append(index)
+    names = {fact: listed(stack.config.patches[index].name for index in those) for fact, those in indexes.items()}
+    found = {
+        fact: _Off(f"{names[fact]} is off", f"turn on {names[fact]}, which sets {fact}", those[0])
+        for fact, those in indexes.items()
+    }
+    taken = {fact for one in chosen for fact in one.patch.meta.params.values()}
+    for patch in absent_built_in(library):
+        for fact in patch.meta.params.values():
+            if fact not in taken:
+                why = f"{LOCK_FILE} does not list {patch.id if patch.name in library.patches else patch.name}"
+                use = f"to use the built-in {patch.name}, run modelyard patches {patch.name} --release"
+                found.setdefault(fact, _Off(why, use))
     return found
 
 
-def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Mapping[str, list[int]]) -> Finding:
+def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Mapping[str, _Off]) -> Finding:
     """The finding about a value that an object has, because no patch sets it."""
     _, _, last = finding.field.rpartition(".")
     finding = finding._replace(
@@ -180,10 +202,9 @@ def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Map
     )
     if finding.field not in off:
         return finding
-    indexes = off[finding.field]
-    patches = listed(stack.config.patches[index].name for index in indexes)
-    finding = finding._replace(remedy=f"turn on {patches}, which sets {finding.field}")
-    return stack.place(finding, "patches", indexes[0])
+    one = off[finding.field]
+    finding = finding._replace(remedy=one.remedy)
+    return finding if one.entry is None else stack.place(finding, "patches", one.entry)
 
 
 def applied_sizes(
@@ -232,7 +253,7 @@ def _explained(
     workload: Workload,
     stack: Stack,
     chosen: tuple[Selected, ...],
-    off: Mapping[str, list[int]],
+    off: Mapping[str, _Off],
 ) -> Finding:
     """The finding with the source of the pods' value, and where to correct it."""
     section, _, last = finding.field.rpartition(".")
