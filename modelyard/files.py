@@ -145,7 +145,8 @@ def list_folder(folder: Path, within: Path) -> list[Path]:
         if not _has_entry(folder):
             return []
         if not _is_within(folder, within):
-            raise ReadError(errno.ELOOP, "it is a link to a place outside the project", folder, remedy)
+            instead = "put the folder in place of the link"
+            raise ReadError(errno.ELOOP, "it is a link to a place outside the project", folder, instead)
         return [folder / name for name in sorted(os.listdir(folder))]  # noqa: PTH208 (only names are wanted)
     except ReadError:
         raise

@@ -84,10 +84,11 @@ class PatchVersion:
         self.sha256 = digest(files)
         self.names = tuple(sorted(files))
         """Its files, as the digest covers them."""
-        self.meta_text = files[META].decode()
-        self.template = files[TEMPLATE].decode()
-        self.base = files[BASE].decode() if BASE in files else None
-        self.schema_text = files[SCHEMA].decode()
+        self._contents = files
+        self.meta_text = _text(files[META])
+        self.template = _text(files[TEMPLATE])
+        self.base = _text(files[BASE]) if BASE in files else None
+        self.schema_text = _text(files[SCHEMA])
         self.usable = usable
         """Whether its schema is a JSON Schema; if not, stacks only check its ``meta.yaml``."""
 
@@ -100,7 +101,7 @@ class PatchVersion:
     @property
     def file_digests(self) -> dict[str, str]:
         """The digest of each file, as the lock has it."""
-        return file_digests({name: text.encode() for name, text in self.files.items()})
+        return file_digests(self._contents)
 
     def changed_files(self, released: Mapping[str, str]) -> list[str]:
         """Returns the files that are added, changed or missing compared with these digests; none without digests."""
@@ -162,6 +163,11 @@ class PatchVersion:
 
     def __repr__(self) -> str:
         return f"<PatchVersion {self.id}>"
+
+
+def _text(content: bytes) -> str:
+    """The text of a file, without the byte-order mark that some editors put before it."""
+    return content.decode("utf-8-sig")
 
 
 class Library(NamedTuple):
@@ -284,7 +290,7 @@ def absent_built_in(library: Library) -> list[PatchVersion]:
             absent += (each for each in built_in_names() if each.startswith(f"{name}/"))
         elif len(have) < max(have):
             absent += (f"{name}/v{number}" for number in range(1, max(have)) if number not in have)
-    return list(_built_ins(sorted(absent)).values())
+    return list(_built_ins(sorted(absent, key=lambda name: name.split("/"))).values())
 
 
 def _with_built_in(
@@ -370,7 +376,9 @@ def _load_all(
                 findings.append(_error("PAT009", shown, f"{shown} is not a folder", "remove it, or restore the folder"))
             continue
         versions = {}
-        for version in _listed(place, root, findings):
+        inside = _listed(place, root, findings)
+        findings += _without_version(place.relative_to(root).as_posix(), inside)
+        for version in inside:
             if not version.is_dir() or version.name.startswith((".", "_")):
                 continue
             at.append(version.relative_to(root).as_posix())
@@ -379,6 +387,14 @@ def _load_all(
                 versions[version.name] = loaded
         if versions:
             patches[place.name] = _newest_first(versions)
+
+
+def _without_version(shown: str, inside: Iterable[Path]) -> Iterator[Finding]:
+    """Yields the finding about a patch whose files are not in the folder of a version, so that no stack has it."""
+    stray = [one.name for one in inside if one.name in (META, SCHEMA, TEMPLATE, BASE)]
+    if stray and not any(map(Path.is_dir, inside)):
+        summary = f"{shown} has {listed(stray, 'and')} outside a version's folder"
+        yield _error("PAT009", shown, summary, f"move the files to {shown}/v1")
 
 
 def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:

@@ -49,7 +49,7 @@ def read_lock(folder: Path) -> tuple[dict[str, str], tuple[int, ...]]:
         if len(parts) != 2 or "/" not in parts[0] or not _SHA256.fullmatch(parts[1]) or parts[0] in locked:
             bad.append(number)
         else:
-            locked[parts[0]] = parts[1]
+            locked[parts[0]] = parts[1].lower()
     return locked, tuple(bad)
 
 
@@ -75,7 +75,7 @@ def _lines(folder: Path) -> list[str]:
         if error.missing:
             return []
         raise
-    return content.decode(errors="replace").splitlines()
+    return content.decode("utf-8-sig", errors="replace").splitlines()
 
 
 def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:

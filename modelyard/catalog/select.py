@@ -509,20 +509,32 @@ def _in_order(selected: list[Selected], findings: list[Finding]) -> tuple[Select
             if not {*one.patch.meta.after, *one.patch.meta.overrides} & waiting.keys() - {name}
         ]
         if not ready:
-            circle = sorted(waiting)
-            findings.append(
-                Finding(
-                    "PAT009",
-                    Severity.ERROR,
-                    f"patches {', '.join(circle)} are in a cycle of after or overrides",
-                    file=f"{waiting[circle[0]].patch.file}/meta.yaml",
-                    remedy="remove one of their after or overrides entries",
-                )
-            )
+            findings.append(_cycle({name: one.patch for name, one in waiting.items()}))
             break
         for name in ready:
             placed[name] = waiting.pop(name)
     return tuple(placed.values())
+
+
+def _cycle(waiting: Mapping[str, PatchVersion]) -> Finding:
+    """The finding about patches that each wait for another one; some may only wait for those of a cycle."""
+    path: list[str] = [min(waiting)]
+    while True:
+        meta = waiting[path[-1]].meta
+        earlier = next(name for name in (*meta.after, *meta.overrides) if name in waiting and name != path[-1])
+        if earlier in path:
+            break
+        path.append(earlier)
+    cycle = path[path.index(earlier) :]
+    first = waiting[min(cycle)]
+    return Finding(
+        "PAT009",
+        Severity.ERROR,
+        f"patches {listed(sorted(cycle), 'and')} are in a cycle of after or overrides",
+        field="after" if {*cycle} & {*first.meta.after} else "overrides",
+        file=f"{first.file}/{META}",
+        remedy="remove one of their after or overrides entries",
+    )
 
 
 def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:

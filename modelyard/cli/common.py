@@ -67,10 +67,11 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     if everything and names:
         raise Stop(Exit.USAGE, "both --all and names of stacks were given", "give one of them")
     if everything:
-        if not known:
-            raise Stop(Exit.USAGE, "the project has no stack files", ADD_STACK)
         # Do not silently skip a misnamed stack file.
-        return dict(sorted({**{found.name: found.path for found in misnamed(root)}, **known}.items()))
+        every = {**{found.name: found.path for found in misnamed(root)}, **known}
+        if not every:
+            raise Stop(Exit.USAGE, "the project has no stack files", ADD_STACK)
+        return dict(sorted(every.items()))
     names = names or [_named(sorted(known), None, more=", or give --all")]
     missing = [name for name in names if name not in known]
     if missing:

@@ -203,7 +203,7 @@ def place_in_patch(finding: Finding, library: Library, targets: Iterable[TargetP
 
 def _line(patch: PatchVersion, name: str, finding: Finding) -> int:
     if name == _META:
-        return line_of(patch.meta_text, finding.field.split(".")) or line_of(patch.meta_text, ("overrides",)) or 1
+        return line_of(patch.meta_text, finding.field.split(".")) or 1
     text = {_TEMPLATE: patch.template, _BASE: patch.base}.get(name)
     if text is None:
         return 0

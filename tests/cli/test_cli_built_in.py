@@ -163,6 +163,7 @@ def test_an_upgrade_names_stacks_without_a_recorded_platform(run: Run, installed
     [
         ("training-replicas", "rayWorker.replicas", "training-replicas"),
         ("ray-worker/", "rayWorker.cpu", "ray-worker"),
+        ("ray-worker", "rayWorker.cpu", "ray-worker"),
         ("ray-worker/v1", "rayWorker.cpu", "ray-worker"),
         ("model-service/v1", "modelService.replicas", "model-service"),
     ],

@@ -83,3 +83,11 @@ def test_other_files_next_to_stack_files_are_ignored(project: Any, run: Any) -> 
     for name in ("Pulumi.yaml", "Pulumi.dev.yaml.orig", "prices.yaml", "Pulumi.dev.json"):
         (project.root / "stacks" / name).write_text("{")
     assert run("check", "--all").code == 0
+
+
+def test_the_only_file_is_misnamed(project: Any, run: Any) -> None:
+    for file in (project.root / "stacks").glob("Pulumi.*.yaml"):
+        file.rename(file.with_suffix(".YAML"))
+    result = run("check", "--all")
+    assert (result.code, {*result.errors}) == (2, {"CFG001"})
+    assert "stacks/Pulumi.dev.YAML" in result.text

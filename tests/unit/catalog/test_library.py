@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.catalog import Library, load_library, select
+from modelyard.catalog import Library, load_library, render, select
 from modelyard.catalog.lock import file_digests, lock_text, locked_files, read_lock
 from modelyard.findings import Finding
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Target, Targets
@@ -243,11 +243,13 @@ def test_a_later_patch_stands_behind_those_it_overrides(project: Path) -> None:
 
 def test_patches_in_a_cycle(project: Path) -> None:
     add(project, "aaa", meta="after: [bbb]\n")
-    add(project, "bbb", meta="after: [aaa]\n")
+    add(project, "bbb", meta="description: mine\noverrides: [ccc]\n")
+    add(project, "ccc", meta="after: [bbb]\n")
     _, findings = chosen(load_library(project), stack())
-    loops = [finding.summary for finding in findings if finding.code == "PAT009"]
-    assert len(loops) == 1
-    assert "aaa, bbb" in loops[0]
+    (loop,) = (finding for finding in findings if finding.code == "PAT009")
+    # The first one only waits for the others.
+    assert loop.summary.startswith("patches bbb and ccc ")
+    assert (loop.file, loop.field) == ("patches/bbb/v1/meta.yaml", "overrides")
 
 
 def test_a_draft_in_use_is_a_warning_until_released(project: Path) -> None:
@@ -324,6 +326,39 @@ def test_a_missing_file(project: Path, file: str) -> None:
     (finding,) = load_library(project).findings
     assert (finding.code, finding.summary) == ("PAT009", f"patches/mine/v1 has no {file}")
     assert finding.remedy == f"add {file}"
+
+
+def test_a_lock_that_an_editor_wrote_with_a_byte_order_mark_and_capitals(project: Path) -> None:
+    lock = project / "patches/patches.lock"
+    locked, _ = read_lock(lock.parent)
+    lock.write_text("\ufeff" + "".join(f"{name}  {sha256.upper()}\r\n" for name, sha256 in locked.items()))
+    assert read_lock(lock.parent) == (locked, ())
+    assert load_library(project).findings == ()
+
+
+def test_files_outside_the_folder_of_a_version(project: Path) -> None:
+    folder = add(project, "mine")
+    for file in folder.iterdir():
+        file.rename(folder.parent / file.name)
+    folder.rmdir()
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.file) == ("PAT009", "patches/mine")
+    assert finding.remedy.endswith(" patches/mine/v1")
+    folder.mkdir()
+    for name in ("meta.yaml", "patch.yaml.j2", "schema.json"):
+        (folder.parent / name).rename(folder / name)
+    assert load_library(project).findings == ()
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(project: Path) -> None:
+    for file in add(project, "mine").iterdir():
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    library = load_library(project)
+    patch = library.latest("mine")
+    assert library.findings == ()
+    assert render(patch, {}).findings == ()
+    contents = {file.name: file.read_bytes() for file in (project / "patches/mine/v1").iterdir()}
+    assert patch.file_digests == file_digests(contents)
 
 
 def test_an_empty_folder_is_one_finding(project: Path) -> None:
