@@ -303,6 +303,8 @@ def _of_format(
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
     if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
         remedy = "choose another: YAML reads it as a number or keyword in every object that has it"
+    if path[:1] == (f"{PREFIX}patches",) and (found := re.fullmatch(r"([a-z0-9-]+)@(v[1-9][0-9]*)", str(value))):
+        remedy = f"write name: {found[1]} and version: {found[2]}"
     if form == "path" and (examples := schema.get("examples")):
         remedy += f", such as {examples[0]}"
     if form == "release" and (month := _month(str(value))):
@@ -338,16 +340,18 @@ def _many(path: Path, value: Sized, schema: Mapping[str, Any], *, required: bool
 
 
 def _kind(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
-    wanted = kinds_of(schema["type"])
-    if value is None:
+    wanted, written = kinds_of(schema["type"]), given(value, path, texts)
+    needed = [key for key in schema.get("required", ()) if key in schema.get("properties", ())]
+    if isinstance(value, str) and len(needed) == 1 and written != HIDDEN:
+        remedy = f"write {{{needed[0]}: {written}}}"
+    elif value is None:
         remedy = "give a value, or remove the key if it is optional"
     elif schema["type"] == "array" and isinstance(value, Mapping):
         remedy = "write a list: begin each item with `- `"
     else:
         examples = schema.get("examples") if schema["type"] == "array" else None
         remedy = f"write {wanted}" + (f", such as {json.dumps(examples[0])}" if examples else "")
-    summary = f"{name(path)} is {given(value, path, texts)}; it must be {wanted}"
-    return Mistake(path, codes.KIND, summary, remedy)
+    return Mistake(path, codes.KIND, f"{name(path)} is {written}; it must be {wanted}", remedy)
 
 
 def _month(text: str) -> str:

@@ -235,6 +235,8 @@ CASES: list[Case] = [
     ),
     # Kinds
     ("modelyard:autoscaling: true", codes.KIND, 26, "autoscaling is true; it must be a mapping", "write a mapping"),
+    ("modelyard:patches: [ray-head]", codes.KIND, 23, "it must be a mapping", 'write {name: "ray-head"}'),
+    ("modelyard:patches: [{name: a@v2}]", codes.FORM, 30, "patches[0].name is", "write name: a and version: v2"),
     ("modelyard:autoscaling:", codes.KIND, 25, "autoscaling is empty; it must be a mapping", "remove the key"),
     (
         "modelyard:waivers: {code: GPU001}",
