@@ -157,12 +157,18 @@ def _problems(
 
 def _lines_before(part: str, wrong: _Wrong) -> int:
     """How many lines of a document are above what is wrong with it."""
-    at = next((found.start(1) for found in _HEADER.finditer(part) if found[1] == wrong.header), 0)
-    return part.count("\n", 0, at) or max(line_of(part, wrong.path) - 1, 0)
+    if wrong.header:
+        # Of two lines, the last one counts.
+        return part.count("\n", 0, max(found.start() for found in _HEADER.finditer(part) if found[1] == wrong.header))
+    return max(line_of(part, wrong.path) - 1, 0)
 
 
 def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any]) -> Document | _Wrong:
-    headers = dict(_HEADER.findall(text))
+    lines = _HEADER.findall(text)
+    headers = dict(lines)
+    if len({value for key, value in lines if key == "target"}) > 1:
+        remedy = "keep one of them, or write --- between two documents"
+        return _Wrong("has two `# target: NAME` lines for one document", remedy, header="target")
     if not headers.get("target"):
         return _Wrong("has no `# target: NAME` line before its YAML", "add this line, with the name of the object")
     phase = headers.get("phase", patch.meta.phase)

@@ -29,6 +29,10 @@ def conflict_findings(
 
 def _of_own(conflict: Conflict, target: str) -> Finding:
     """The finding about a conflict with a patch of the project."""
+    if conflict.earlier.id == conflict.later.id:
+        found = _finding(conflict, target, "keep one of the two values")
+        summary = f"{conflict.later.id} sets {conflict.path} twice: {' and '.join(conflict.values)}"
+        return found._replace(summary=summary, file=f"{conflict.later.file}/{TEMPLATE}")
     pair = conflict.earlier, conflict.later
     own, other = pair if conflict.later.from_modelyard else pair[::-1]
     where = f"the meta.yaml of {own.name}, in a new version if it is released"

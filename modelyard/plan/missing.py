@@ -58,15 +58,19 @@ def _of_other_kind(key: ObjectKey, workload: Workload, parts: list[tuple[PatchVe
     """The finding about patches for another kind of object than the workload is."""
     patches = list(dict.fromkeys(patch.id for patch, _ in parts))
     verb = "changes" if len(patches) == 1 else "change"
-    return Finding(
+    found = Finding(
         MISSING,
         Severity.ERROR,
         f"{' and '.join(patches)} {verb} a {key.kind}, but {key.name} is a {workload.kind}",
         target=key.name,
         field=f"targets.{workload.role}",
-        file="" if parts[0][0].from_modelyard else f"{parts[0][0].file}/{TEMPLATE}",
         remedy="drop the version that modelyard:patches pins, or make a version for this kind (kind: {{ kind }})",
     )
+    own = next((patch for patch, _ in parts if not patch.from_modelyard), None)
+    if own is None:
+        return found
+    remedy = f"set kind: {workload.kind} in the template, or fill it from the fact {workload.role}.kind"
+    return found._replace(field="kind", file=f"{own.file}/{TEMPLATE}", remedy=remedy)
 
 
 def in_namespace(

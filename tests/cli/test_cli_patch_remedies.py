@@ -23,6 +23,21 @@ REMEDIES: list[tuple[str, str, int, str, tuple[str, str]]] = [
         "or write the same name in both places",
         ("name: e", "name: deployment-model-service"),
     ),
+    (f"{HEAD}# target: e\n", "PAT007", 4, "keep one of them", ("# target: e\n", "")),
+    (
+        f"{HEAD}spec: {{minReadySeconds: 1}}\n---\n{HEAD}spec: {{minReadySeconds: 2}}\n",
+        "PAT010",
+        4,
+        "keep one of the two values",
+        ("spec: {minReadySeconds: 2}\n", ""),
+    ),
+    (
+        HEAD.replace("kind: Deployment", "kind: StatefulSet"),
+        "PAT013",
+        3,
+        "set kind: Deployment in the template",
+        ("StatefulSet", "Deployment"),
+    ),
     (
         HEAD.replace("kind: Deployment\n", ""),
         "PAT007",
