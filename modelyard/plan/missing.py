@@ -22,7 +22,8 @@ def missing_target(
     key: ObjectKey, workloads: tuple[Workload, ...], parts: list[tuple[PatchVersion, Document]], state: ClusterState
 ) -> Finding:
     """The finding for an object that patches need and the cluster does not have, with the nearest name."""
-    workload = workloads[0] if workloads else None
+    # An object of another kind may have this name, too.
+    workload = next((one for one in workloads if one.kind == key.kind), next(iter(workloads), None))
     others = [one for one in state.objects.reveal() if (one.kind, one.namespace) == (key.kind, key.namespace)]
     if workload is not None and workload.kind != key.kind:
         return _of_other_kind(key, workload, parts)

@@ -87,6 +87,13 @@ def test_two_workloads_that_cannot_share_pods_are_one_finding(project: Any, run:
     assert found["line"] == len((project.root / "stacks/Pulumi.dev.yaml").read_text().splitlines())
 
 
+def test_a_workload_of_another_kind_with_the_name_of_another_workload(project: Any, run: Any) -> None:
+    project.add("modelyard:targets:\n  rayHead: {statefulSet: deployment-model-service}")
+    (found,) = findings(run, "PAT013")
+    assert found["field"] == "targets.rayHead.statefulSet"
+    assert "write deployment: deployment-model-service under targets.rayHead" in found["remedy"]
+
+
 def test_two_workloads_may_share_pods_that_have_both_containers(project: Any, run: Any) -> None:
     target = "{deployment: deployment-model-service, container: model-service}"
     project.add(f"modelyard:targets:\n  apiServer: {target}")
