@@ -72,24 +72,24 @@ class Lab:
                 before._end(patience=1)
             asked = before._operators if before is not None else {}
             ports = before._ports if before is not None and all(map(is_free, before._ports)) else free_ports()
-            for attempt in range(1, _ATTEMPTS + 1):
-                lab = cls(folder, State(context, tools.folder, ports, ()))
-                lab._tied = not detach
-                try:
-                    lab._boot()
-                    # Operators admit and convert stored objects, so a lab that had operators needs them again.
-                    lab._start_operators(asked)
-                    return lab
-                except LabError:
-                    clashed = lab._clashed()
-                    lab._end(patience=1)
-                    if not clashed or attempt == _ATTEMPTS:
-                        raise
-                    ports = free_ports()
-                except BaseException:
-                    lab._end(patience=1)
-                    raise
-        raise AssertionError("unreachable")
+            lab = cls(folder, State(context, tools.folder, ports, ()))
+            lab._tied = not detach
+
+            def boot() -> None:
+                lab._boot()
+                # Operators admit and convert stored objects, so a lab that had operators needs them again.
+                lab._start_operators(asked)
+
+            def move() -> None:
+                lab._end(patience=1)
+                lab._ports = free_ports()
+
+            try:
+                lab._start_with_ports(boot, move)
+            except BaseException:
+                lab._end(patience=1)
+                raise
+            return lab
 
     @classmethod
     def attach(cls, folder: Path) -> "Lab":
@@ -261,15 +261,10 @@ class Lab:
         self._proxy = proxy
         states = self.status()
         wanted = {each for name in names for each in (name, operators.ALONG.get(name, name)) if not states.get(each)}
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                self._start_operators({name: self._operators.get(name, {}) for name in wanted})
-                return
-            except LabError:
-                # Another process may take a port between its choice and its use.
-                if attempt == _ATTEMPTS or not self._clashed():
-                    raise
-                process.stop([self._processes[name] for name in wanted if name in self._processes], patience=1)
+        self._start_with_ports(
+            lambda: self._start_operators({name: self._operators.get(name, {}) for name in wanted}),
+            lambda: process.stop([self._processes[name] for name in wanted if name in self._processes], patience=1),
+        )
 
     def status(self) -> dict[str, bool]:
         """Whether each component runs, in start order."""
@@ -403,6 +398,20 @@ class Lab:
             return answer == (200, "ok")
 
         self.wait("the API server", ready, _READY_WITHIN)
+
+    def _start_with_ports(self, start: Callable[[], None], end: Callable[[], None]) -> None:
+        """Start processes, and start them again after ``end`` if one found its port taken.
+
+        Another process may take a port between its choice and its use.
+        """
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return start()
+            except LabError:
+                if not self._clashed():
+                    raise
+                end()
+        return start()
 
     def _clashed(self) -> bool:
         return any("address already in use" in self._tail(name, 200) for name in self._processes)
