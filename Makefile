@@ -8,7 +8,7 @@ LOCK ?= dev
 BIN := .venv/bin
 READY := .venv/.$(LOCK)
 
-.PHONY: help setup demo bytecode test golden test-browser mutants lint lab up down test-lab test-lab-quick bench docs lock clean
+.PHONY: help setup demo bytecode test test-slow golden test-browser mutants lint lab up down test-lab test-lab-quick bench docs lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,9 +48,14 @@ bytecode: $(READY)
 	@$(BIN)/python -m compileall -q modelyard components policies lab
 
 # Nor would pytest keep the tests as it compiles them: eight seconds for each process.
+TEST = PYTHONDONTWRITEBYTECODE= TMPDIR="$${TMPDIR:-$(MEMORY)}" $(BIN)/pytest -q -n auto -o tmp_path_retention_policy=failed \
+  --ignore tests/lab --ignore tests/browser
+
 test: lint bytecode ## lint, then the fast tests
-	@PYTHONDONTWRITEBYTECODE= TMPDIR="$${TMPDIR:-$(MEMORY)}" $(BIN)/pytest -q -n auto -o tmp_path_retention_policy=failed \
-	  -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
+	@$(TEST) -m "not slow and not lab and not browser"
+
+test-slow: bytecode ## the slow tests: every verb with damaged files and secrets, commands in pages, CI examples
+	@$(TEST) -m slow
 
 # One process writes all sections of a file.
 golden: $(READY) ## write the texts in tests/golden and the precompiled patches again; read the difference in review

@@ -32,10 +32,10 @@ INTRO = (
     "proves it.",
     "A command runs on the example stack that it names, with a few more settings. The file linked above each table has "
     "these settings, the exit code, the text that the command must print, and, for a limit, a value beyond it that "
-    "must be refused. `make test` runs all commands; `python docs/compare.py` prints the results. Tests in `tests/lab` "
-    "run the real Pulumi engine and a real Kubernetes API server, many of them with the real Kueue, KubeRay, KEDA and "
-    "Prometheus; nodes and their pods are simulated. Cloud parts are tested in a simulated AWS account: no cloud was "
-    "used.",
+    "must be refused. `make test-slow` runs all commands; `python docs/compare.py` prints the results. Tests in "
+    "`tests/lab` run the real Pulumi engine and a real Kubernetes API server, many of them with the real Kueue, "
+    "KubeRay, KEDA and Prometheus; nodes and their pods are simulated. Cloud parts are tested in a simulated AWS "
+    "account: no cloud was used.",
 )
 
 

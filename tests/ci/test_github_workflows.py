@@ -12,6 +12,8 @@ from jsonschema import Draft4Validator
 from tests.ci.support.github_runner import WORKFLOWS, Runner
 from tests.ci.support.machine import ROOT, RULE, GitFolder, Repository, machine
 
+pytestmark = pytest.mark.slow
+
 CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
 BAD = ("prod", "model: A30", "model: L4")
 BROKEN = ("prod", "model: A30", "model: [")

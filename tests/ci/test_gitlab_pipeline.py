@@ -13,6 +13,8 @@ from jsonschema import Draft7Validator
 from tests.ci.support.gitlab_pipeline import FILE, jobs, run
 from tests.ci.support.machine import ROOT, RULE, Repository, machine
 
+pytestmark = pytest.mark.slow
+
 CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
 BAD = ("prod", "model: A30", "model: L4")
 

@@ -14,6 +14,8 @@ from tests.ci.support.github_runner import WORKFLOWS, Runner
 from tests.ci.support.gitlab_pipeline import FILE, jobs, run_all
 from tests.ci.support.machine import ROOT, Repository, machine
 
+pytestmark = pytest.mark.slow
+
 # Writes down what it is asked, and fails where $FAIL says so, such as verify:dev.
 _MODELYARD = """#!/bin/sh
 stack=$2

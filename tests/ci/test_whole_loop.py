@@ -3,8 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.ci.support.machine import Repository, machine
 from tests.ci.support.whole_loop import OWNER, Loop, begin, go_round
+
+pytestmark = pytest.mark.slow
 
 WORKER = "deployment.ml-platform.deployment-ray-model-training-worker.json"
 

@@ -22,6 +22,8 @@ from tests.support.cli_project import ROOT, Project
 from tests.support.policy_project import RULE
 from tests.support.project_copies import FAR
 
+pytestmark = pytest.mark.slow
+
 Process = Callable[..., "CompletedProcess[str]"]
 L20 = """gpus:
   - {name: L20, labels: [NVIDIA-L20], tflops: 130, memoryGb: 48, compute: "8.9", nvlink: false, source: "sheet %s"}

@@ -13,6 +13,8 @@ from modelyard.cli.parser import VERBS
 from tests.support.secret_canaries import ENVIRONMENT, canary, checked, encoded, leaked, lines, repository
 from tests.support.secret_forms import ADDRESSES, FILES, ONE_WORD, WORDS
 
+pytestmark = pytest.mark.slow
+
 COMMAND_LINES = (*ONE_WORD, *(tuple(word.replace("{}", "one {} two") for word in form) for form in WORDS))
 
 

@@ -32,6 +32,8 @@ from tests.support.pool_objects import (
 )
 from tests.support.secret_canaries import ENVIRONMENT, canary, checked, encoded, leaked, lines, repository
 
+pytestmark = pytest.mark.slow
+
 RUN, LATE, FAILED = "train-abc12", "late-bcd23", "old-cde34"
 PATCH = """# target: deployment-ray-head
 apiVersion: apps/v1

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.cli_project import FILES, FOLDERS
 
+pytestmark = pytest.mark.slow
+
 
 def _instead(make: Callable[[Path], Any]) -> Callable[[Path], Any]:
     def damage(path: Path) -> None:

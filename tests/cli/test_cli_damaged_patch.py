@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = """# target: deployment-model-service
 apiVersion: apps/v1
 kind: Deployment

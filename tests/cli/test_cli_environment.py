@@ -13,6 +13,8 @@ from jsonschema import Draft202012Validator
 
 from tests.support.wheels import only_from, wheel
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENTS = """
   modelyard:environments:
     - {name: tabular, python: "3.11", pip: ["frames>=2", tools], image: "python:3.11"}

@@ -28,6 +28,8 @@ from modelyard.stack import Stack
 from tests.support.forked_process import CLOSED
 from tests.support.web_servers import Quiet, listening
 
+pytestmark = pytest.mark.slow
+
 KUBECONFIG = """\
 apiVersion: v1
 kind: Config

@@ -24,6 +24,8 @@ from modelyard.cli.fleet.snapshot import dump, load, pack, remove, unpack
 from modelyard.cluster.recorded import recorded_remote_names
 from tests.support.cli_project import Project, Run
 
+pytestmark = pytest.mark.slow
+
 GPU = """gpus:
   - name: L20
     labels: [NVIDIA-L20]

@@ -85,6 +85,7 @@ def test_a_diff_hides_only_secrets(project: Project, run: Run) -> None:
     assert 'env: {A: "1"}\n' in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["apiToken", "passphrase", "db_password", "stripeKey", "tokens"])
 @pytest.mark.parametrize(
     "described",

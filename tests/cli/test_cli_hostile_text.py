@@ -72,6 +72,7 @@ def test_a_command_after_an_added_line_break_is_escaped() -> None:
     harmless("\n".join(wrapped("x " * 60 + "::error::y", 0, 60)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [

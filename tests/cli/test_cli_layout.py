@@ -15,6 +15,8 @@ import pytest
 from modelyard.cli.parser import VERBS, verb_parser
 from modelyard.explanations import explanations
 
+pytestmark = pytest.mark.slow
+
 STACKS = ("dev", "prod", "staging")
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -13,6 +13,8 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.progress import beside
 from modelyard.hiding import Confidential
 
+pytestmark = pytest.mark.slow
+
 
 def square(number: int) -> tuple[int, int]:
     return number * number, os.getpid()

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "Pulumi.<img src=x onerror=alert(1)>|`**\x1b[31m\n::error::x.yaml"
 
 

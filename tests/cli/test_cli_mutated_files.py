@@ -16,6 +16,8 @@ import yaml
 
 from modelyard.plan.store import seal
 
+pytestmark = pytest.mark.slow
+
 DEEP: Any = [["x"]]
 for _ in range(40):
     DEEP = {"a": DEEP}

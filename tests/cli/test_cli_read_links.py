@@ -8,6 +8,8 @@ import pytest
 from modelyard.policy.loading import policies_of
 from tests.support.cli_project import FILES, FOLDERS
 
+pytestmark = pytest.mark.slow
+
 RULES = ("policies/rules/never.py", "policies/rules/_shared.py")
 VERBS = (("check", "dev"), ("plan", "dev"), ("render", "dev", "--print"))
 

@@ -39,6 +39,7 @@ def secret(project: Any, run: Any) -> None:
     assert run("plan", "dev").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

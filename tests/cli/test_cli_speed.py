@@ -85,6 +85,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_the_cost_of_a_job_does_not_depend_on_their_number(project: Any) -> None:
     """Counts calls, which do not depend on the machine: a job that is compared with all others would need more each."""
     path = project.root / "stacks" / "Pulumi.dev.yaml"

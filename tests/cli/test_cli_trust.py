@@ -13,6 +13,8 @@ from modelyard.cli.parser import VERBS, verb_parser
 from modelyard.policy.loading import policies_of
 from tests.support.cli_project import PROGRAM
 
+pytestmark = pytest.mark.slow
+
 RULE = '''
 from modelyard.policy import rule
 

@@ -14,6 +14,8 @@ from modelyard.cluster.live import Snapshot
 from modelyard.cluster.recorded import forget_recorded, write_recorded
 from modelyard.hiding import Confidential
 
+pytestmark = pytest.mark.slow
+
 
 def linked(path: Path, leads: Path) -> None:
     """Puts a link in the place of a file or folder."""

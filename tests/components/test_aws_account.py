@@ -35,6 +35,8 @@ from tests.support.project_copies import copied
 from tests.support.remote_stack import JOB
 from tests.support.remote_storage import tree
 
+pytestmark = pytest.mark.slow
+
 
 def declared(cloud: Account, declare: Callable[[], object]) -> Engine:
     """Runs a program against the account."""

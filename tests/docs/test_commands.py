@@ -17,6 +17,7 @@ import yaml
 from modelyard.stack import load
 
 
+@pytest.mark.slow
 def test_commands_print_the_output_that_the_page_shows(
     page: Path, commands: ModuleType, root: Path, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
 
 
+@pytest.mark.slow
 def test_each_row_is_complete_and_its_commands_print_the_text(
     compared_row: Any, compare: ModuleType, place: Path, root: Path
 ) -> None:

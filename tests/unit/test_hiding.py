@@ -449,6 +449,7 @@ def test_values_that_only_look_like_secrets_stay(value: Any) -> None:
     assert hidden(value) is value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "start",
     [
@@ -582,6 +583,7 @@ def test_messages_about_an_object_do_not_contain_its_secrets() -> None:
     assert hidden_words("hunter2, hunter3, hunter22", frozen) == "(hidden), (hidden), hunter22"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["a-", "eyJ-", "://a", "a://", "?a=", "--a ", "authorization: ", "token=", "k=v;", "\n", "@"]
 )

@@ -323,6 +323,7 @@ def test_each_known_word_is_a_header_without_a_space(spelling: Callable[[list[st
     assert [words for words in items if SECRET in json.dumps(hidden(words))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["a%3D", "%25", "token%3D", "'%40", "<a name='b' ", "password \\\n", "x = [\n'a',", "a.b "]
 )

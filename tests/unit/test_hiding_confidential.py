@@ -124,6 +124,7 @@ for _ in object: ...
 """
 
 
+@pytest.mark.slow
 def test_the_type_checker_rejects_a_confidential_value(tmp_path: Path) -> None:
     options = ["--config-file=", f"--cache-dir={tmp_path}", "--strict", "--follow-imports=silent"]
     said, problem, _ = api.run([*options, "-c", USES])

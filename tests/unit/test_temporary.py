@@ -11,6 +11,8 @@ import pytest
 
 from modelyard.temporary import TemporaryError, temporary_folder, write_private
 
+pytestmark = pytest.mark.slow
+
 SEARCH = '''
 import os, shutil, signal, sys
 from pathlib import Path

@@ -52,9 +52,9 @@ _VALUES = {
 
 
 class _Off(NamedTuple):
-    """Why a patch does not set a value of the stack file."""
+    """A value of the stack file that no patch sets."""
 
-    why: str
+    summary: str
     remedy: str
     entry: int | None = None
     """The index under ``modelyard:patches`` that turns it off, if one does."""
@@ -145,7 +145,7 @@ def _ineffective(
             "RES113",
             Severity.WARNING,
             (workload.role, key),
-            f"{field} has no effect: {off[field].why}",
+            off[field].summary,
             f"{off[field].remedy}, or write the value that the pods have",
             detail=f"{pods} keeps another value",
             target=workload.deployment,
@@ -178,16 +178,17 @@ def _off(stack: Stack, library: Library, chosen: Iterable[Selected]) -> dict[str
                 indexes.setdefault(fact, []).append(index)
     names = {fact: listed(stack.config.patches[index].name for index in those) for fact, those in indexes.items()}
     found = {
-        fact: _Off(f"{names[fact]} is off", f"turn on {names[fact]}, which sets {fact}", those[0])
+        fact: _Off(f"{fact} has no effect: {names[fact]} is off", f"turn on {names[fact]}, which sets {fact}", those[0])
         for fact, those in indexes.items()
     }
     taken = {fact for one in chosen for fact in one.patch.meta.params.values()}
     for patch in absent_built_in(library):
         for fact in patch.meta.params.values():
             if fact not in taken:
-                why = f"{LOCK_FILE} does not list {patch.id if patch.name in library.patches else patch.name}"
+                absent = patch.id if patch.name in library.patches else patch.name
+                summary = f"{fact} has no effect: {LOCK_FILE} does not list {absent}"
                 use = f"to use the built-in {patch.name}, run modelyard patches {patch.name} --release"
-                found.setdefault(fact, _Off(why, use))
+                found.setdefault(fact, _Off(summary, use))
     return found
 
 

@@ -45,6 +45,7 @@ def test_json_values_stay_as_they_are_written(value: str) -> None:
     assert formatted_file("schema.json", f'{{"a" : {value} }}').text == f'{{\n  "a": {value}\n}}\n'
 
 
+@pytest.mark.slow
 @given(VALUES, st.sampled_from((None, 1, 4)), st.sampled_from(((",", ":"), (", ", ": "), (" , ", " : "))))
 def test_json_means_the_same_and_formatting_it_has_an_end(
     value: Any, indent: int | None, marks: tuple[str, str]

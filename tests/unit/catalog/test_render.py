@@ -128,6 +128,7 @@ def test_what_is_refused(
     assert finding.remedy
 
 
+@pytest.mark.slow
 def test_slow_templates_together_have_a_limit_and_quick_ones_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +173,7 @@ NAMES = "{% set ns = namespace(s='a', l=[1]) %}"
 AGAIN = "{% for x in range(60) %}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "template",
     [

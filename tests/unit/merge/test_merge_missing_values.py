@@ -11,6 +11,8 @@ import yaml
 from modelyard.kube.merge import MergeError, Type, server_side
 from tests.conformance.casefile import HERE, schema_of
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 LEFT_OUT = object()
 NOTHING = (LEFT_OUT, None, "", 0)

@@ -106,6 +106,7 @@ def pods_by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | 
     return Unplaced("no node can hold a worker", why)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(nodes(), st.lists(asks(), min_size=1, max_size=4), st.sampled_from([None, (), FLAVORS[:1], FLAVORS]))
 def test_unplaced_equals_a_check_of_each_node(

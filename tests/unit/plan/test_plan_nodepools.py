@@ -350,6 +350,7 @@ def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
     assert "the node pool may add" not in finding.remedy
 
 
+@pytest.mark.slow
 def test_the_gpu_of_a_pool_follows_the_rules_for_remote_machines(dev: Any) -> None:
     def refused(site: Any) -> list[tuple[str, str, str]]:
         judged = [one for one in site.plan().findings if one.code.startswith("GPU") and one.blocks]

@@ -352,6 +352,7 @@ SLOW = {
 """Files that a stranger writes; none of them is worth more than a moment."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SLOW)
 def test_reading_many_policies_has_a_time_limit(
     project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kind: str

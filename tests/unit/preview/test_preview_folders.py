@@ -8,6 +8,8 @@ import pytest
 from modelyard.preview.git import RevisionError
 from tests.support.git_repository import Repository
 
+pytestmark = pytest.mark.slow
+
 INSIDE = (
     ".", "./", "stacks/..", "stacks", "stacks/", "./stacks", "stacks/../stacks", "stacks/./../stacks//", "patches/..",
     "conf", "./conf/", "conf/deep", "conf/../conf/deep", "nowhere/../conf", "policies", "link", "link/deep",

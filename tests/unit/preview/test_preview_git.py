@@ -16,6 +16,8 @@ from modelyard.preview.git import RevisionError, tree
 from modelyard.preview.revisions import between, laid_out
 from tests.support.git_repository import Repository
 
+pytestmark = pytest.mark.slow
+
 CHANGE = ("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
 
 

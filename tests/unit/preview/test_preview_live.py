@@ -20,6 +20,8 @@ from tests.support.api_server import ApiServer, api_server
 from tests.support.git_repository import Repository
 from tests.support.project_copies import FAR
 
+pytestmark = pytest.mark.slow
+
 DEV = "stacks/Pulumi.dev.yaml"
 SERVICE = "deployment-model-service"
 

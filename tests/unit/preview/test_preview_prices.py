@@ -7,6 +7,8 @@ import pytest
 
 from modelyard.preview import Preview, StackDiff
 
+pytestmark = pytest.mark.slow
+
 PRICES = """\
 machines:
   - {{type: bare-metal, usdPerHour: {usd}, date: 2026-10-01, source: contract}}

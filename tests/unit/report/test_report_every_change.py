@@ -223,6 +223,7 @@ PREVIEWS: list[Callable[[Preview], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", PREVIEWS, ids=["text", "comment"])
 @settings(max_examples=150)
 @given(OBJECTS, OBJECTS, ASKERS)

@@ -82,6 +82,7 @@ RANDOM_SECTIONS = st.fixed_dictionaries(
 VALID = {"modelyard:platform": {"release": "23.10"}, "modelyard:gpu": {"model": "A10"}}
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(RANDOM_SECTIONS)
 def test_gate_and_explanation_agree(sections: dict[str, object]) -> None:

@@ -18,6 +18,8 @@ from modelyard.stack.loader import load_text
 from modelyard.workloads import stack_facts, workloads
 from tests.support.processor_time import takes_at_most
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 MANY = 1000
 PATCH_FILES = {"meta": "meta.yaml", "schema": "schema.json", "patch": "patch.yaml.j2"}

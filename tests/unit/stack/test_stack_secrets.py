@@ -48,6 +48,7 @@ def with_value(path: tuple[str | int, ...], value: Any) -> str:
     return json.dumps({"config": {**needed, **value}}, ensure_ascii=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
 def test_a_finding_about_any_key_quotes_no_secret(value: Any) -> None:
     every = sorted({path for path in places(SCHEMA) if path[:1] == ("config",) and len(path) > 1}, key=str)
