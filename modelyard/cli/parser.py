@@ -218,6 +218,8 @@ def overview() -> Parser:
 def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
     """The arguments of a verb, all of them known."""
     args, unknown = parser.parse_known_args(words)
+    if unknown and not any(word.startswith("-") for word in unknown):
+        args, unknown = _intermixed(parser, words, args)
     if unknown:
         from modelyard.stack.words import listed, near, plain
 
@@ -232,6 +234,20 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
         suggested = f"did you mean {listed(close)}? " if close else other_use if kind == "argument" else ""
         raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
     return args
+
+
+def _intermixed(parser: Parser, words: Sequence[str], args: Namespace) -> tuple[Namespace, list[str]]:
+    """The arguments, and what is left over, with options between arguments: ``job submit dev --team nlp train``.
+
+    argparse gives an optional argument its value, or none, at the first word that is not an option.
+    """
+    sub: ArgumentParser | None = getattr(args, "sub_parser", None)
+    if sub is None:
+        return parser.parse_known_intermixed_args(words)
+    before, _, after = split(list(words))
+    args, _ = parser.parse_known_args(before)
+    own, unknown = sub.parse_known_intermixed_args(after)
+    return Namespace(**{**vars(args), **vars(own)}), unknown
 
 
 def _shown_options(parser: ArgumentParser) -> tuple[str, ...]:

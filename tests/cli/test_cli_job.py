@@ -206,3 +206,17 @@ def test_wrong_settings(project: Any, run: Any, keys: str, code: str, field: str
     project.edit(("config:\n", f"config:{JOBS}    - {{name: it, type: training, {keys}}}\n"))
     assert setting_errors(run) == [(code, f"jobs[2].{field}")]
     assert "stacks/Pulumi.dev.yaml:10:" in run("check", "dev").text
+
+
+@pytest.mark.parametrize(
+    ("ordered", "mixed"),
+    [
+        ("job submit dev x.ipynb -p a=1 -p b=2 --json", "job submit -p a=1 dev --json x.ipynb -p b=2"),
+        ("job -C . render dev train --json", "job -C . render dev --json train"),
+        ("plan dev prod --json", "plan dev --json prod"),
+        ("job render dev train more --json", "job render dev train --json more"),
+    ],
+)
+def test_options_may_stand_between_arguments(jobs: Any, run: Any, ordered: str, mixed: str) -> None:
+    first, second = run(*ordered.split()), run(*mixed.split())
+    assert (second.code, second.text) == (first.code, first.text)
