@@ -21,7 +21,7 @@ def test_generated_pages_are_up_to_date(doc_script: Script) -> None:
 
 
 def test_generated_pages_have_no_command_blocks(doc_script: Script, commands: ModuleType) -> None:
-    for name, text in doc_script("generate").generated().items():
+    for name, text in doc_script("generate").committed().items():
         assert not [block.place for block in commands.blocks(text, name) if block.is_command]
 
 
