@@ -324,13 +324,13 @@ def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
     most = spark.most_executors
     if most is None:
         return
-    if most < spark.least_executors:
-        what = f"has at most {most} executors and at least {spark.least_executors}"
-        yield ("spark", "leastExecutors"), what, f"set leastExecutors to {most} or less"
     team = job.team or (one.resource.team if one is not None else None)
     if team is not None:
         what = f"varies its executors (mostExecutors), but Kueue admits a fixed number for team {team}"
         yield ("spark", "mostExecutors"), what, "drop mostExecutors and set workers of its resource, or drop the team"
+    elif most < spark.least_executors:
+        what = f"has at most {most} executors and at least {spark.least_executors}"
+        yield ("spark", "leastExecutors"), what, f"set leastExecutors to {most} or less"
 
 
 def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:

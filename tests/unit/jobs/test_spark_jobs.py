@@ -135,6 +135,13 @@ def test_idle_executors_are_removed(library: Library) -> None:
         ),
         (
             MAKE._replace(spark=Spark("3.5.7", most_executors=1, least_executors=2)),
+            WIDE,
+            "RES220",
+            "jobs[0].spark.mostExecutors",
+            "vision",
+        ),
+        (
+            MAKE._replace(spark=Spark("3.5.7", most_executors=1, least_executors=2)),
             WIDE._replace(team=None),
             "RES220",
             "jobs[0].spark.leastExecutors",
