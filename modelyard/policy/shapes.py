@@ -97,27 +97,30 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
             for key in error.validator_value:
                 if key not in error.instance:
                     full = dotted((*here, *path, key))
-                    yield Misfit((*path, key), f"{full} is missing", f"add {key}: {_meaning(schema, key)}".rstrip(": "))
+                    meaning = _meaning(schema.get("properties", {}).get(key, {}))
+                    yield Misfit((*path, key), f"{full} is missing", f"add {key}: {meaning}".rstrip(": "))
         case "enum":
             words = [str(word) for word in error.validator_value]
             close = nearest(error.instance, words) if isinstance(error.instance, str) else None
-            remedy = f"did you mean {close}?" if close else f"write {listed(words)}"
             value = given(error.instance, path, {})
-            yield Misfit(path, f"{where} is {value}; it must be {listed(words)}", remedy)
+            if close:
+                yield Misfit(path, f"{where} is {value}; it must be {listed(words)}", f"did you mean {close}?")
+            else:
+                yield Misfit(path, f"{where} is {value}, which is not a valid value", f"write {listed(words)}")
         case "type":
             wanted = kinds_of(schema["type"])
             yield Misfit(path, f"{where} is {given(error.instance, path, {})}; it must be {wanted}", f"write {wanted}")
         case _:
-            meaning = schema.get("description", "")
-            remedy = f"write {meaning[:1].lower()}{meaning[1:].rstrip('.')}" if meaning else "correct the value"
-            yield Misfit(path, f"{where} is {given(error.instance, path, {})}: {_why(error)}", remedy)
+            meaning = _meaning(schema)
+            wrong = "empty" if error.instance in ("", []) else f"{given(error.instance, path, {})}: {_why(error)}"
+            yield Misfit(path, f"{where} is {wrong}", f"write {meaning}" if meaning else "correct the value")
 
 
 def _why(error: Any) -> str:
     words = {
         "pattern": f"it does not match {error.validator_value}",
-        "minLength": "it is empty",
-        "minItems": "it is empty",
+        "minLength": f"it must have {error.validator_value} or more characters",
+        "minItems": f"it must have {error.validator_value} or more items",
         "minimum": f"it must be {error.validator_value} or more",
         "maximum": f"it must be {error.validator_value} or less",
         "uniqueItems": "it has an item twice",
@@ -126,5 +129,7 @@ def _why(error: Any) -> str:
     return words.get(str(error.validator), str(error.validator))
 
 
-def _meaning(schema: Mapping[str, Any], key: str) -> str:
-    return str(schema.get("properties", {}).get(key, {}).get("description", ""))
+def _meaning(schema: Mapping[str, Any]) -> str:
+    """The description of a value as the end of a sentence; an abbreviation keeps its capitals."""
+    text = str(schema.get("description", "")).rstrip(".")
+    return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"

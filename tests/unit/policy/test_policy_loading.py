@@ -188,6 +188,14 @@ def test_mistakes_in_the_policy_file(project: Project, golden: Any) -> None:
     golden(*shown)
 
 
+@pytest.mark.parametrize("value", ["''", "ab"])
+def test_a_parameter_that_is_too_short(project: Project, golden: Any, value: str) -> None:
+    project.rule(PASS, more=", params={'gpus': {'minLength': 3, 'description': 'GPUs that the rule allows.'}}")
+    project.write("policy.yaml", f"rules: {{POL901: {{params: {{gpus: {value}}}}}}}\n")
+    (one,) = project.policies().findings
+    golden(one.summary, f"→ {one.remedy}")
+
+
 def test_every_mistake_in_the_policy_file_at_once(project: Project) -> None:
     project.rule(PASS)
     wrong = "POL901: {level: high, params: {most: 3}}, POL902: mandatory, POL991: {level: advisory}"
