@@ -105,7 +105,7 @@ def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
     if not reasons:
         return EngineError(
             "Pulumi ended without a message",
-            f"run pulumi up --stack {stack} to see its whole output: finished steps are kept",
+            f"run pulumi up --stack {stack} to see its whole output; finished steps are kept",
         )
     text = "\n".join(reasons)
     lowered = text.lower()
@@ -148,12 +148,12 @@ def _remedy(stack: str, text: str) -> str:
             "names under virtualenv; Pulumi creates an empty one if none exists"
         )
     if "forbidden" in text:
-        return "ask for the right to patch these objects; later steps changed nothing"
+        return "ask for this right; later steps changed nothing"
     if any(words in text for words in _CREDENTIALS):
         return "log in to the cluster again"
     if is_unreached(text) or any(words in text for words in _UNREACHABLE):
         return (
-            "check the context, the network and the cluster, and run again: the state still has all objects there. To "
+            "check the context, the network and the cluster, and run again: the state still has its objects. To "
             f"forget a remote cluster that no longer exists: {FORGET_REMOTE}"
         )
     if _STILL_THERE in text:
@@ -163,7 +163,7 @@ def _remedy(stack: str, text: str) -> str:
         )
     if any(words in text for words in ("timed out", "timeout", "not rolled out")):
         return "kubectl describe pods shows what the pods wait for; correct that, then run again"
-    return "correct it and run again: finished steps are kept"
+    return "correct the cause and run again; finished steps are kept"
 
 
 def _meaningful(messages: Iterable[str]) -> list[str]:
