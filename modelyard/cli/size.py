@@ -64,5 +64,5 @@ def _named(stack: str, resources: "Sequence[Sized]", name: str) -> "tuple[Sized,
         known = [one.resource.name for one in resources] + [job.name for one in resources for job, _ in one.jobs]
         have = f"known names: {', '.join(dict.fromkeys(known))}" if known else f"the stack has none; {_ADD}"
         remedy = did_you_mean(name, known) or have
-        raise Stop(Exit.USAGE, f"modelyard size finds no resource or job {name!r} in {stack}", remedy)
+        raise Stop(Exit.USAGE, f"{stack} has no resource or job {name!r}", remedy)
     return tuple(found)

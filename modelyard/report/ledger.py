@@ -64,7 +64,8 @@ def _heading(entry: Entry) -> str:
         now = " and ".join(owner_words(owner, timed=True) for owner in entry.holders) or "an unknown owner"
         return f"changed since by {now}; stays (earlier value → now)"
     if entry.state == "returning":
-        return f"has its earlier value; the next apply restores it to {earlier or 'no owner'}"
+        again = f"makes {earlier} its owner again" if earlier else "leaves it without an owner, as before"
+        return f"has its earlier value; the next apply {again}"
     if entry.before is merge.ABSENT:
         return "no longer exists, as before the patch"
     return f"belongs to {earlier} again" if earlier else "has its earlier value again"

@@ -39,7 +39,8 @@ def promotion_text(
     lines: list[str] = []
     kept = [one for one in promotion.kept if one.setting not in promotion.ignored]
     if not promotion.taken:
-        stay = f"; {plural(len(kept), 'other setting differs', 'other settings differ')} and are kept" if kept else ""
+        differ = plural(len(kept), "setting differs", "settings differ")
+        stay = f"; {differ} (copy one with --take SETTING)" if kept else ""
         lines += hanging(f"nothing to promote from {source} to {target}{stay}", 2, style.columns)
     else:
         lines += [
