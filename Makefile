@@ -54,7 +54,7 @@ TEST = PYTHONDONTWRITEBYTECODE= TMPDIR="$${TMPDIR:-$(MEMORY)}" $(BIN)/pytest -q 
 test: lint bytecode ## lint, then the fast tests
 	@$(TEST) -m "not slow and not lab and not browser"
 
-test-slow: bytecode ## the slow tests: every verb with damaged files and secrets, commands in pages, CI examples
+test-slow: bytecode ## the slow tests: every command with damaged files and secrets, commands in pages, CI examples
 	@$(TEST) -m slow
 
 # One process writes all sections of a file.
