@@ -178,7 +178,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             f"{'its' if len(tools) == 1 else 'their'} next sync",
             target=target,
             field=field,
-            remedy="configure it to ignore the field, or change the value in its source",
+            remedy="configure it to ignore fields that modelyard sets, or change them in its source",
         )
     return Finding(
         "OWN001",

@@ -220,7 +220,7 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
     yield ("PROVIDER", "KIND", "LAUNCHED BY"), ((one.name, one.kind, one.launched_by) for one in config.providers)
     yield ("BUCKET", "URL", "REACHED BY"), ((one.name, one.url, _names(one.reached_by)) for one in config.buckets)
-    yield ("REMOTE CLUSTER", "NAMESPACE", "CONTEXT", "AT ONCE", "RESOURCES"), map(_remote, clusters)
+    yield ("REMOTE CLUSTER", "NAMESPACE", "CONTEXT", "QUOTAS", "RESOURCES"), map(_remote, clusters)
     yield (
         ("ENVIRONMENT", "PYTHON", "IMAGE", "LOCKED"),
         (

@@ -169,7 +169,9 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
             detail=f"{detail}.",
             remedy=f"set gpu.perWorker to {fitting}, or add nodes with {pods.gpus} of these GPUs each",
         )
-    add = f"add nodes with {names if len(workload.products) == 1 else 'one of these GPUs'}"
+    add = f"add nodes with {names if len(workload.products) == 1 else 'one of these GPU models'}"
+    if pods.gpus > 1:
+        add += f", {pods.gpus} GPUs each"
     fewer = f" and gpu.perWorker to {most}" if most < pods.gpus else ""
     return Finding(
         "RES101",
