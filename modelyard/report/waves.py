@@ -24,7 +24,9 @@ def waves_text(waves: Sequence[Wave], gate: Gate, style: Style = PLAIN) -> list[
     lines = []
     for number, wave in enumerate(waves, 1):
         lines += hanging(f"{style.bold(f'wave {number}')} ({wave.name}): {', '.join(wave.stacks)}", 2, style.columns)
-    return [*lines, *hanging(f"a wave passes once {_gate_words(gate)}", 2, style.columns)] if lines else ["no waves"]
+    if not lines:
+        return ["no stacks match, so there are no waves"]
+    return [*lines, *hanging(f"a wave passes once {_gate_words(gate)}", 2, style.columns)]
 
 
 def _gate_words(gate: Gate) -> str:
@@ -33,7 +35,8 @@ def _gate_words(gate: Gate) -> str:
     if gate.bake:
         words += f", for {duration(gate.bake)}"
     if gate.max_failures:
-        words += f"; at most {plural(gate.max_failures, 'stack')} may fail, but no canary and not all"
+        most = plural(gate.max_failures, "stack")
+        words += f"; in each wave, at most {most} may fail, but never a canary or all stacks"
     return words
 
 
