@@ -79,13 +79,13 @@ def hours_words(gpus: tuple[Count | None, Count | None]) -> str:
 
 
 def origin(prices: Iterable[Price]) -> str:
-    """The source of amounts: ``list price 2026-07-20``; ``prices 2026-10-01, in part reserved``; empty without any."""
+    """The source of amounts: ``list price 2026-07-20``; ``project prices 2026-10-01, in part spot``; or empty."""
     known = tuple(prices)
     own = [price for price in known if not price.listed]
     discounts = sorted({price.discount for price in own if price.discount})
     part = "" if all(price.discount for price in own) and len(discounts) == 1 else "in part "
     why = f", {part}{listed(discounts, 'and')}" if discounts else ""
-    parts = (_dated("list price", [price for price in known if price.listed]), _dated("price", own) + why)
+    parts = (_dated("list price", [price for price in known if price.listed]), _dated("project price", own) + why)
     return "; ".join(filter(None, parts))
 
 
