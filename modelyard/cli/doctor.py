@@ -131,9 +131,7 @@ def _engine(root: Path | None) -> Iterator[Check]:
     if cli == sdk:
         yield Check("Pulumi CLI", "ok", cli)
     else:
-        yield Check(
-            "Pulumi CLI", "warning", f"{cli or 'of unknown version'}; tested with {sdk}", f"install Pulumi {sdk}"
-        )
+        yield Check("Pulumi CLI", "warning", f"{cli or 'unknown version'}; tested with {sdk}", f"install Pulumi {sdk}")
     yield from _plugins(here)
     if root is not None:
         yield _backend(root)
@@ -207,7 +205,7 @@ def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
     """The login, the version and the rights in each cluster of the stacks."""
     if root is None:
         remedy = "run inside a project, or give -C DIR; modelyard init writes a new one"
-        yield Check("project", "warning", "no Pulumi.yaml here or above", remedy)
+        yield Check("project", "warning", "no Pulumi.yaml in this folder or above it", remedy)
         yield from _cluster(None, "default", ())
         return
     from modelyard.cli.common import chosen_files, default_stack, every_stack
