@@ -92,9 +92,15 @@ def exporter(more: Mapping[str, float]) -> Iterator[int]:
         yield int(url.rpartition(":")[2])
 
 
+_GIVEN: set[int] = set()
+"""Ports of this process: a program that gets several uses none of them before it has started."""
+
+
 def free_port() -> int:
     """A free port that no outgoing connection takes before the program that is started next."""
-    (port,) = free_numbers(1)
+    while (port := free_numbers(1)[0]) in _GIVEN:
+        pass
+    _GIVEN.add(port)
     return port
 
 
