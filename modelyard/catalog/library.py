@@ -283,13 +283,14 @@ def absent_built_in(library: Library) -> list[PatchVersion]:
     ``patches --release`` lists all versions of a patch, so lines of older ones were deleted. None if patches have
     errors.
     """
-    absent: list[str] = []
-    for name in built_in_patches() if not library.findings else ():
-        have = {_number(version) for version in library.patches.get(name, ())}
-        if not have:
-            absent += (each for each in built_in_names() if each.startswith(f"{name}/"))
-        elif len(have) < max(have):
-            absent += (f"{name}/v{number}" for number in range(1, max(have)) if number not in have)
+    if library.findings:
+        return []
+    known = built_in_patches()
+    unlisted = known - library.patches.keys()
+    absent = [each for each in built_in_names() if each.partition("/")[0] in unlisted] if unlisted else []
+    for name in known - unlisted:
+        have = {_number(version) for version in library.patches[name]}
+        absent += (f"{name}/v{number}" for number in range(1, max(have)) if number not in have)
     return list(_built_ins(sorted(absent, key=lambda name: name.split("/"))).values())
 
 

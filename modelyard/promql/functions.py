@@ -168,3 +168,4 @@ AGGREGATIONS: Final = (
     *("sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk", "count_values", "quantile"),
     *sorted(EXPERIMENTAL_AGGREGATIONS),
 )
+"""All aggregations of PromQL."""
