@@ -121,7 +121,7 @@ def test_a_failing_api_server_stops_the_plan(
         (BUSY, "too many requests"),
         (BROKEN, "etcdserver: request timed out"),
         (MOVED, "the object has been modified"),
-        (FORBIDDEN, "ask for the right"),
+        (FORBIDDEN, "cannot patch resource"),
         (WEBHOOK, "not on a Friday"),
         (QUOTA, "exceeded quota: team"),
         (EXPIRED, "log in to the cluster again"),

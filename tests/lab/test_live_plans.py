@@ -171,7 +171,7 @@ def test_missing_rights_for_one_target_are_reported_there(dev: Environment) -> N
         dev.lab.wait("the role", lambda: len(told()) == 1)
         (finding,) = told()
         assert finding["target"] == HEAD
-        said = ("OWN009", f"may not change {HEAD}", "cannot patch resource", "ask for the right")
+        said = ("OWN009", f"may not change {HEAD}", "cannot patch resource")
         refused(dev, 1, *said, variables=stranger)
     finally:
         dev.lab.kubectl("delete", "clusterrolebinding,clusterrole", "most")

@@ -81,7 +81,7 @@ def test_credentials_that_cannot_read(dev: Environment, user: str, said: str) ->
 
 def test_credentials_that_cannot_write(dev: Environment) -> None:
     variables = {"KUBECONFIG": str(dev.lab.kubeconfig_of("viewer"))}
-    refused(dev, 1, "OWN009", "may not change", "cannot patch resource", "ask for the right", variables=variables)
+    refused(dev, 1, "OWN009", "may not change", "cannot patch resource", variables=variables)
 
 
 def test_an_unreachable_cluster(dev: Environment, tmp_path: Path) -> None:
