@@ -85,7 +85,7 @@ def run(args: Namespace) -> Exit:
         worker = "" if args.worker is None else f" for worker {args.worker}"
         note(f"{run.name} is {run.state} and has no pod{worker} yet; {why}")
     with ended_by_signal("no longer followed; the run continues"), reached():
-        missing, printed = _followed(args, found, logs) if args.follow else _in_turn(args, logs)
+        missing, printed = _Following(args, found, logs).write() if args.follow else _in_turn(args, logs)
     for source, words in missing:
         note(f"{source.pod}: {words}")
     if not printed:
@@ -191,85 +191,105 @@ _PATIENCE: Final = 12
 """Looks in a row that may fail; the logs that are open continue meanwhile."""
 
 
-def _followed(args: Namespace, found: "StackRuns", logs: _Logs) -> tuple[Missing, bool]:
-    """Prints the lines of all workers as they arrive, and those of new pods, until the run has ended or is gone.
+class _Following:
+    """Follows the logs of a run's containers, each in a thread, and starts with those of new pods as it finds them."""
 
-    Also returns whether any worker has a log.
+    def __init__(self, args: Namespace, found: "StackRuns", logs: _Logs) -> None:
+        from modelyard.runs.pool.logs import worker_count
 
-    Raises:
-        Stop: there is no log, because the pods are in a cluster that cannot be read.
-        ClusterError: a cluster does not answer any more.
-    """
-    from modelyard.cluster.connection import ClusterError
-    from modelyard.cluster.logs import NoLogError
-    from modelyard.runs.pool.logs import worker_count
+        self.args = args
+        self.found = found
+        self.logs = logs
+        self.over = logs.over
+        self.marked = args.worker is None and worker_count(logs.run, args.run) != 1
+        self.arrived: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
+        # Each start of a container has its own log.
+        self.reading: set[tuple[str, int]] = set()
+        self.read: set[tuple[str, int]] = set()
+        self.missing: dict[str, tuple[Source, str]] = {}
+        self.hidden = logs.hidden and logs.hidden.summary
+        self.failed = 0
 
-    lines: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
-    marked = args.worker is None and worker_count(logs.run, args.run) != 1
-    # Each start of a container has its own log.
-    reading: set[tuple[str, int]] = set()
-    read: set[tuple[str, int]] = set()
-    missing: dict[str, tuple[Source, str]] = {}
-    hidden = None if logs.hidden is None else logs.hidden.summary
-    failed = 0
+    def write(self) -> tuple[Missing, bool]:
+        """Prints the lines of all workers as they arrive, until the run has ended or is gone.
 
-    def follow(source: "Source") -> None:
-        try:
-            for line in logs.lines(args, source, marked=marked):
-                lines.put(line)
-        except Exception as error:
-            lines.put((source, error))
-        else:
-            lines.put((source, None))
+        Also returns whether any worker has a log.
 
-    def begin() -> None:
-        for source in logs.wanted:
-            if (source.pod, source.restarts) not in reading | read:
-                reading.add((source.pod, source.restarts))
-                # A daemon thread, so that the end of following does not wait for anyone's next line.
-                Thread(target=follow, args=(source,), daemon=True).start()
-
-    begin()
-    polled = time.monotonic()
-    over = logs.over
-    while reading or not over:
-        wait = polled + POLL - time.monotonic()
-        if wait <= 0:
-            polled = time.monotonic()
-            try:
-                logs = _logs(args, listed_again(found, args.remote))
-            except ClusterError as lost:
-                failed += 1
-                if failed > _PATIENCE or lost.lasting:
-                    raise
-            except Stop:
-                over = True  # the run was deleted
-            else:
-                over, failed = logs.over, 0
-                if logs.hidden is not None and not over and logs.hidden.summary != hidden:
-                    hidden = logs.hidden.summary
-                    note(f"{hidden}: {logs.hidden.remedy}")
-                begin()
-            continue
-        with suppress(Empty):
-            got = lines.get(timeout=wait)
-            if isinstance(got, str):
-                _write(got)
+        Raises:
+            Stop: there is no log, because the pods are in a cluster that cannot be read.
+            ClusterError: a cluster does not answer any more.
+        """
+        self._begin()
+        polled = time.monotonic()
+        while self.reading or not self.over:
+            wait = polled + POLL - time.monotonic()
+            if wait <= 0:
+                polled = time.monotonic()
+                self._poll()
                 continue
-            source, error = got
-            reading.discard((source.pod, source.restarts))
-            missing.pop(source.pod, None)
-            if isinstance(error, NoLogError):
-                # Its container may start later.
-                missing[source.pod] = source, str(error)
-            elif error is not None:
-                raise error
-            else:
-                read.add((source.pod, source.restarts))
-    if not read and logs.hidden is not None:
-        raise logs.hidden
-    pods = {source.pod for source in logs.wanted}
-    return [one for pod, one in missing.items() if pod in pods], bool(read)
+            with suppress(Empty):
+                self._take(self.arrived.get(timeout=wait))
+        if not self.read and self.logs.hidden is not None:
+            raise self.logs.hidden
+        pods = {source.pod for source in self.logs.wanted}
+        return [one for pod, one in self.missing.items() if pod in pods], bool(self.read)
+
+    def _begin(self) -> None:
+        """Starts with the containers whose logs are not read yet."""
+        for source in self.logs.wanted:
+            if (source.pod, source.restarts) not in self.reading | self.read:
+                self.reading.add((source.pod, source.restarts))
+                # A daemon thread, so that the end of following does not wait for anyone's next line.
+                Thread(target=self._follow, args=(self.logs, source), daemon=True).start()
+
+    def _follow(self, logs: _Logs, source: "Source") -> None:
+        """Sends the lines of one container, then why they ended."""
+        try:
+            for line in logs.lines(self.args, source, marked=self.marked):
+                self.arrived.put(line)
+        except Exception as error:
+            self.arrived.put((source, error))
+        else:
+            self.arrived.put((source, None))
+
+    def _poll(self) -> None:
+        """Looks for new pods, and whether the run has ended."""
+        from modelyard.cluster.connection import ClusterError
+
+        try:
+            self.logs = _logs(self.args, listed_again(self.found, self.args.remote))
+        except ClusterError as lost:
+            self.failed += 1
+            if self.failed > _PATIENCE or lost.lasting:
+                raise
+            return
+        except Stop:
+            self.over = True  # the run was deleted
+            return
+        self.over, self.failed = self.logs.over, 0
+        hidden = self.logs.hidden
+        if hidden is not None and not self.over and hidden.summary != self.hidden:
+            self.hidden = hidden.summary
+            note(f"{hidden.summary}: {hidden.remedy}")
+        self._begin()
+
+    def _take(self, arrived: "str | tuple[Source, Exception | None]") -> None:
+        """Prints a line, or notes that a log has ended and why."""
+        from modelyard.cluster.logs import NoLogError
+
+        if isinstance(arrived, str):
+            _write(arrived)
+            return
+        source, error = arrived
+        self.reading.discard((source.pod, source.restarts))
+        self.missing.pop(source.pod, None)
+        if isinstance(error, NoLogError):
+            # Its container may start later.
+            self.missing[source.pod] = source, str(error)
+        elif error is not None:
+            raise error
+        else:
+            self.read.add((source.pod, source.restarts))
 
 
 def _write(line: str) -> None:
