@@ -24,6 +24,10 @@ class LogRequest(NamedTuple):
     previous: bool = False
     """Whether to read the log of the container before its last restart."""
     follow: bool = False
+    timestamps: bool = False
+    """Whether each line starts with the time at which it was written, in RFC 3339 with nanoseconds, and a space."""
+    since: str = ""
+    """Only lines of this time and later; empty: all."""
 
 
 class NoLogError(Exception):
@@ -41,7 +45,9 @@ def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
     params = {"container": wanted.container}
     if wanted.tail is not None:
         params["tailLines"] = str(wanted.tail)
-    params |= {name: "true" for name in ("previous", "follow") if getattr(wanted, name)}
+    params |= {name: "true" for name in ("previous", "follow", "timestamps") if getattr(wanted, name)}
+    if wanted.since:
+        params["sinceTime"] = wanted.since
     timeout = _QUIET if wanted.follow else httpx2.Timeout(TIMEOUT)
     request = transport(client).build_request("GET", path, params=params, timeout=timeout)
     answer = ask_server(lambda: transport(client).send(request, stream=True), "pods/log")

@@ -509,6 +509,43 @@ def test_following_survives_failed_looks_and_restarts(
     assert (followed.code, followed.out, followed.err) == (0, "epoch 1\nepoch 2\n", "")
 
 
+def test_following_opens_a_log_again_that_ends_before_its_container(
+    cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proxies and API servers end old connections; no line is lost or printed twice."""
+    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.05)
+    first = f"{RUNNING}-0-x"
+    (worker,) = [one for one in cluster.objects["pods"] if one["metadata"]["name"] == first]
+    (status,) = worker["status"]["containerStatuses"] = [{"name": "job", "state": {"running": {}}}]
+    looks = []
+
+    def listed_again(*args: Any) -> Any:
+        looks.append(args)
+        if len(looks) == 2:
+            cluster.logs[first] = [b"epoch 1\n", b"epoch 2\n"]
+        if len(looks) == 4:
+            cluster.logs[first] = [b"epoch 1\n", b"epoch 2\n", b"epoch 3\n"]
+        if len(looks) == 6:
+            status["state"] = {"terminated": {}}
+            cluster.one("vision", "jobs", RUNNING)["status"] = {"conditions": [condition("Complete")]}
+        return again(*args)
+
+    monkeypatch.setattr("modelyard.cli.job.logs.listed_again", listed_again)
+    cluster.logs = {first: [b"epoch 1\n", None]}
+    followed = run("job", "logs", "dev", RUNNING, "--worker", "0", "--follow", "--tail", "5")
+    assert (followed.code, followed.out, followed.err) == (0, "epoch 1\nepoch 2\nepoch 3\n", "")
+
+
+def test_following_ends_if_a_log_breaks_off_each_time(
+    cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.01)
+    cluster.logs = {f"{RUNNING}-0-x": [b"epoch 1\n", None]}
+    followed = run("job", "logs", "dev", RUNNING, "--worker", "0", "--follow")
+    assert (followed.code, followed.out) == (3, "epoch 1\n")
+    assert f"{RUNNING}-0-x" in followed.err
+
+
 def test_following_refuses_a_worker_that_the_run_never_has(cluster: ApiServer, refused: Any) -> None:
     for name, worker in ((RUNNING, "2"), (WAITING, "1")):
         refused("job", "logs", "dev", name, "--follow", "--worker", worker, code=2)

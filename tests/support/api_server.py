@@ -4,7 +4,7 @@ pages, label selectors, single objects, logs of pods, deletes, and what an apply
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -26,8 +26,8 @@ class ApiServer:
     def __init__(self, folder: Path) -> None:
         self.objects: dict[str, list[Any]] = {"nodes": [], "pods": [], "jobs": []}
         """By plural. A kind that is not there is not known."""
-        self.logs: dict[str, list[bytes] | Iterator[bytes] | str] = {}
-        """By pod: chunks, perhaps as they come, or why there is none."""
+        self.logs: dict[str, list[bytes | None] | list[bytes] | Iterator[bytes] | str] = {}
+        """By pod: chunks, perhaps as they come, or why there is none. At None, the connection ends."""
         self.answers: dict[str, Any] = {}
         """By path: what is neither a list nor an object of one."""
         self.applied: Callable[[Any, Any, bool], tuple[int, Any]] | None = None
@@ -83,6 +83,21 @@ def selected(labels: dict[str, str], selector: str) -> bool:
 def status(message: str, code: int) -> dict[str, Any]:
     """The API server's own form of an error."""
     return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code}
+
+
+def _timed(chunks: Iterable[bytes | None], since: str) -> Iterator[bytes | None]:
+    """The whole lines of a log with their times, from ``since`` on."""
+    left, number = b"", 0
+    for chunk in chunks:
+        if chunk is None:
+            yield None
+            return
+        *lines, left = (left + chunk).split(b"\n")
+        for line in lines:
+            time = f"2026-11-23T06:00:00.{number:09}Z"
+            number += 1
+            if time >= since:
+                yield f"{time} ".encode() + line + b"\n"
 
 
 @contextmanager
@@ -142,10 +157,15 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
             if isinstance(log, str):
                 return self._answer(400, status(log, 400))
             chunks = log[-int(query["tailLines"]) :] if "tailLines" in query and isinstance(log, list) else log
+            if "timestamps" in query:
+                chunks = _timed(chunks, query.get("sinceTime", ""))
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             for chunk in chain(chunks, (b"",)):
+                if chunk is None:
+                    self.close_connection = True
+                    break
                 self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
                 self.wfile.flush()
             return None

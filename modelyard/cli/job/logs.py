@@ -110,8 +110,14 @@ class _Logs(NamedTuple):
     hidden: Stop | None
     """Why some pods were not found; None if all were."""
 
-    def lines(self, args: Namespace, source: "Source", *, marked: bool) -> Iterator[str]:
-        """The lines of a source as they arrive.
+    def lines(self, args: Namespace, source: "Source", *, marked: bool, since: str = "") -> Iterator[tuple[str, str]]:
+        """The lines of a source as they arrive, each behind its time if they are followed.
+
+        Args:
+            args: the command line.
+            source: the container.
+            marked: whether a line starts with its worker.
+            since: the time of the last line that is printed already; lines up to it are left out.
 
         Raises:
             NoLogError: the source has no log now.
@@ -126,12 +132,16 @@ class _Logs(NamedTuple):
             namespace=self.run.namespace,
             pod=source.pod,
             container=source.container,
-            tail=args.tail,
+            tail=None if since else args.tail,
             previous=args.previous,
             follow=args.follow,
+            timestamps=args.follow,
+            since=since,
         )
         for line in log_lines(self.clients.get(source.pod, self.client), request):
-            yield log_line(line, style, source.mark if marked else "")
+            written, _, text = line.partition(" ") if args.follow else ("", "", line)
+            if not since or written > since:
+                yield written, log_line(text, style, source.mark if marked else "")
 
 
 def _logs(args: Namespace, found: "StackRuns") -> _Logs:
@@ -178,7 +188,7 @@ def _in_turn(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
     missing: Missing = []
     for source in logs.wanted:
         try:
-            for line in logs.lines(args, source, marked=len(logs.wanted) > 1):
+            for _, line in logs.lines(args, source, marked=len(logs.wanted) > 1):
                 _write(line)
         except NoLogError as error:
             missing.append((source, str(error)))
@@ -188,11 +198,15 @@ def _in_turn(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
 POLL: Final = 5.0
 """Seconds between two looks for new pods of a run that is followed."""
 _PATIENCE: Final = 12
-"""Looks in a row that may fail; the logs that are open continue meanwhile."""
+"""Looks in a row that may fail, and connections to one log; the logs that are open continue meanwhile."""
 
 
 class _Following:
-    """Follows the logs of a run's containers, each in a thread, and starts with those of new pods as it finds them."""
+    """Follows the logs of a run's containers, each in a thread, and starts with those of new pods as it finds them.
+
+    A connection may end before its container does, because a proxy or the API server ends old ones. The log is then
+    opened again, from its last line on.
+    """
 
     def __init__(self, args: Namespace, found: "StackRuns", logs: _Logs) -> None:
         from modelyard.runs.pool.logs import worker_count
@@ -206,6 +220,8 @@ class _Following:
         # Each start of a container has its own log.
         self.reading: set[tuple[str, int]] = set()
         self.read: set[tuple[str, int]] = set()
+        self.since: dict[tuple[str, int], str] = {}
+        self.cut: dict[tuple[str, int], int] = {}
         self.missing: dict[str, tuple[Source, str]] = {}
         self.hidden = logs.hidden and logs.hidden.summary
         self.failed = 0
@@ -235,17 +251,20 @@ class _Following:
         return [one for pod, one in self.missing.items() if pod in pods], bool(self.read)
 
     def _begin(self) -> None:
-        """Starts with the containers whose logs are not read yet."""
+        """Starts with the containers whose logs are not read yet, or go on."""
         for source in self.logs.wanted:
-            if (source.pod, source.restarts) not in self.reading | self.read:
-                self.reading.add((source.pod, source.restarts))
+            log = source.pod, source.restarts
+            if log not in self.reading and (log not in self.read or source.running):
+                self.reading.add(log)
                 # A daemon thread, so that the end of following does not wait for anyone's next line.
                 Thread(target=self._follow, args=(self.logs, source), daemon=True).start()
 
     def _follow(self, logs: _Logs, source: "Source") -> None:
         """Sends the lines of one container, then why they ended."""
+        log = source.pod, source.restarts
         try:
-            for line in logs.lines(self.args, source, marked=self.marked):
+            for written, line in logs.lines(self.args, source, marked=self.marked, since=self.since.get(log, "")):
+                self.since[log], self.cut[log] = written, 0
                 self.arrived.put(line)
         except Exception as error:
             self.arrived.put((source, error))
@@ -275,21 +294,26 @@ class _Following:
 
     def _take(self, arrived: "str | tuple[Source, Exception | None]") -> None:
         """Prints a line, or notes that a log has ended and why."""
+        from modelyard.cluster.connection import ClusterError
         from modelyard.cluster.logs import NoLogError
 
         if isinstance(arrived, str):
             _write(arrived)
             return
         source, error = arrived
-        self.reading.discard((source.pod, source.restarts))
+        log = source.pod, source.restarts
+        self.reading.discard(log)
         self.missing.pop(source.pod, None)
         if isinstance(error, NoLogError):
             # Its container may start later.
             self.missing[source.pod] = source, str(error)
+        elif isinstance(error, ClusterError) and not error.lasting and self.cut.get(log, 0) < _PATIENCE:
+            self.cut[log] = self.cut.get(log, 0) + 1
+            self.over = False  # the rest of the log is still to read
         elif error is not None:
             raise error
         else:
-            self.read.add((source.pod, source.restarts))
+            self.read.add(log)
 
 
 def _write(line: str) -> None:

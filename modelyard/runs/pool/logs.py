@@ -25,6 +25,8 @@ class Source(NamedTuple):
     container: str
     restarts: int = 0
     """How often the container was restarted; each start has its own log."""
+    running: bool = False
+    """Whether the container runs, so its log goes on."""
 
 
 def worker_count(run: Run, name: str) -> int | None:
@@ -69,7 +71,10 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
             worker = int(index) if index is not None and index.isdigit() else 0
             mark = str(worker)
         container = str(containers[0]["name"])
-        source = Source(worker, mark, _name(pod), container, _restarts(pod, container))
+        state = _state(pod, container)
+        running = "running" in (state.get("state") or ())
+        restarts = int(state.get("restartCount", 0))
+        source = Source(worker, mark, _name(pod), container=container, restarts=restarts, running=running)
         latest[-1 if worker is None else worker, mark] = source
     return [latest[key] for key in sorted(latest)]
 
@@ -80,9 +85,9 @@ def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[st
     return [pod for pod in pods if labels_of(pod).get(JOB_NAME) in jobs or labels_of(pod).get(RUN) == name]
 
 
-def _restarts(pod: Mapping[str, Any], container: str) -> int:
+def _state(pod: Mapping[str, Any], container: str) -> Mapping[str, Any]:
     found = status_of(pod).get("containerStatuses") or ()
-    return next((int(one.get("restartCount", 0)) for one in found if one.get("name") == container), 0)
+    return next((one for one in found if one.get("name") == container), {})
 
 
 def _name(pod: Mapping[str, Any]) -> str:
