@@ -1,4 +1,4 @@
-"""Write the rendered patches of stacks as files, one per patch or as a kustomization for GitOps.
+"""Write the rendered patches of stacks as files, one per patch and target, or as a kustomization for GitOps.
 
 If the plan of a stack has an error, no file is written. Files of an earlier run that are no longer generated are
 deleted, unless someone has changed them.
@@ -46,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
         "--format",
         choices=("vendor", "kustomize"),
         default="vendor",
-        help="vendor: one file per patch, in order; kustomize: a base and patches that build to the plan; "
+        help="vendor: one file per patch and target, in order; kustomize: a base and patches that build to the plan; "
         "each remote cluster has its own folder",
     )
     parser.add_argument(

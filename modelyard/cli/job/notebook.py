@@ -63,7 +63,12 @@ def options(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("notebooks").add_argument
     add("--flavor", metavar="F", help="kind of nodes, as in modelyard:flavors")
     add("--device", metavar="GPU", help="GPU model, such as A10; chooses the flavor that has it")
-    add("--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu")
+    add(
+        "--allocation",
+        choices=get_args(Allocation),
+        help="single (one GPU, the default), partial (one slice, the default with --partition or --slice), multi_gpu "
+        "(gpu.perWorker GPUs)",
+    )
     add("--partition", metavar="P", help="with partial: the partition, as in modelyard:partitions")
     add("--slice", metavar="PROFILE", help="with partial: the MIG profile, if the partition has several")
     add("--team", metavar="T", help="team whose quota to use (default: the only team)")
