@@ -21,7 +21,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "RemoteCluster": ("cluster",),
 }
 """The sections of the stack file whose keys are arguments of each component, as far as its type names them."""
-_OWN_WORDS = {("autoscaling", "mode"), ("cluster", "context")}
+_OWN_WORDS = {("autoscaling", "mode"), ("cluster", "controller"), ("cluster", "context")}
 """Keys that the schema describes for stack files only."""
 _COLUMNS = ("argument", "value", "default", "meaning")
 _AROUND = "Surroundings"

@@ -248,9 +248,9 @@ class RemoteClusterArgs(TypedDict, total=False):
     """The arguments of ``RemoteCluster``."""
 
     controller: str
-    """Its API server: an IP address or host name, with ``:PORT`` unless that is 6443, or a URL."""
+    """Required: its API server, as IP address or host name, with ``:PORT`` unless that is 6443, or as URL."""
     context: str
-    """Kubeconfig context of the remote cluster."""
+    """Required: kubeconfig context of the remote cluster."""
     namespace: str
     """Namespace of the jobs there; ``modelyard-remote`` by default."""
     create_namespace: bool

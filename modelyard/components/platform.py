@@ -81,12 +81,12 @@ class Platform(pulumi.ComponentResource):
             plan: the plan of a stack file; it then takes no other arguments.
             training: the training backend, by default the release's; if set, it also sets the API server's route.
             gpu: required with ``ray_worker`` or ``celery``: their GPU, as a model or as in the section ``gpu``.
-            model_service: as in the section ``modelService`` of a stack file.
-            ray_head: as in the section ``rayHead``.
-            ray_worker: as in the section ``rayWorker``.
-            celery: as in the section ``celery``.
+            model_service: as in the section ``modelService`` of a stack file, with its keys in the section ``targets``.
+            ray_head: as in the section ``rayHead``, with its keys in the section ``targets``.
+            ray_worker: as in the section ``rayWorker``, with its keys in the section ``targets``.
+            celery: as in the section ``celery``, with its keys in the section ``targets``.
             autoscaling: as for ``Autoscaling``, without ``training``.
-            api_server: Deployment and container of the API server.
+            api_server: the keys of the API server in the section ``targets``.
             surroundings: the platform and its cluster.
 
         Raises:

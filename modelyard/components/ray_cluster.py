@@ -38,8 +38,8 @@ class RayCluster(Part):
         Args:
             name: name of the component.
             gpu: required: the GPU of the workers, as a model or as in the section ``gpu`` of a stack file.
-            head: as in the section ``rayHead`` of a stack file.
-            worker: as in the section ``rayWorker`` of a stack file.
+            head: as in the section ``rayHead`` of a stack file, with its keys in the section ``targets``.
+            worker: as in the section ``rayWorker`` of a stack file, with its keys in the section ``targets``.
             autoscaling: as for ``Autoscaling``, without ``training``; if unset, ``replicas`` workers run at all times.
             plan: the plan of a stack that it is a part of; it then takes no other arguments.
             opts: options of the component; those of providers are not taken.
