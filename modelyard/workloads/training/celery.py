@@ -10,7 +10,7 @@ from modelyard.hardware.rules.workloads import grace_finding, no_worker_finding,
 from modelyard.patterns import regex
 from modelyard.stack.config import WORKERS, CeleryVariables, Config, Stack
 from modelyard.stack.durations import text
-from modelyard.workloads.facts.fact import written
+from modelyard.workloads.facts.fact import Fact, written
 from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
 
 _SECTION = "celery"
@@ -264,7 +264,13 @@ CELERY: Final = Backend(
         written("celery.variables.queue", lambda config: config.celery.variables.queue),
         written("celery.variables.concurrency", lambda config: config.celery.variables.concurrency),
         written("celery.variables.jobLimit", lambda config: config.celery.variables.job_limit),
-        written("celery.arguments", _arguments),
+        Fact(
+            "celery.arguments",
+            _arguments,
+            (_SECTION, "arguments"),
+            meaning="Arguments of the container, with the settings in place of {queue}, {concurrency} and {jobLimit}; "
+            "empty if the stack sets none.",
+        ),
     ),
     container_rules=container_findings,
     queries=Queries(
