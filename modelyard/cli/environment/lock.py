@@ -1,7 +1,8 @@
 """Resolve the list of a Python environment to exact versions with hashes, and write them into its lock.
 
-pip uses the indexes that are configured on this machine; conda's solver uses the channels of the Python environment.
-Nothing is installed, and pip selects only wheels.
+The lock is for Linux x86_64. Packages from pip can be locked only on such a machine, with the Python environment's
+version of Python; conda packages need py-rattler. pip selects only wheels, from the indexes that are configured on this
+machine; conda's solver uses the channels of the Python environment. Nothing is installed.
 """
 
 from argparse import ArgumentParser, Namespace
