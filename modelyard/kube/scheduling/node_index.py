@@ -1,7 +1,7 @@
-"""Groups nodes into buckets of similar sizes, to count fitting pods and find limits without visiting each node.
+"""Divides nodes into groups of similar sizes, to count fitting pods and find limits without visiting each node.
 
-A bucket knows the minimum and the maximum that its nodes have left of each resource. If equally many pods fit in the
-minimum and the maximum, as on machines of one type that differ by a few kibibytes, the bucket is not divided; else it
+A group knows the minimum and the maximum that its nodes have left of each resource. If equally many pods fit in the
+minimum and the maximum, as on machines of one type that differ by a few kibibytes, the group is not divided; else it
 is halved. So a query takes a few steps for each number of pods in which its nodes differ, not one per node.
 """
 
@@ -56,53 +56,53 @@ class NodeIndex:
         for number, row in rows:
             whole = (have.numerator * (unit // have.denominator) for have, unit in zip(row, self._units, strict=True))
             numbers.setdefault(tuple(whole), []).append(number)
-        self._bucket = _Bucket(list(numbers.items()))
+        self._group = _Group(list(numbers.items()))
         self._words: dict[tuple[str, Fraction], str] = {}
 
     def total(self, wanted: Mapping[str, Fraction]) -> int:
         """Returns how many more pods with these requests fit on the nodes together."""
         ask = self._ask(wanted)
-        total, buckets = 0, [self._bucket]
-        while buckets:
-            bucket = buckets.pop()
-            least = _pods(bucket.least, ask)
-            if least == _pods(bucket.most, ask):
-                total += least * bucket.count
+        total, groups = 0, [self._group]
+        while groups:
+            group = groups.pop()
+            least = _pods(group.least, ask)
+            if least == _pods(group.most, ask):
+                total += least * group.count
             else:
-                buckets += bucket.halves
+                groups += group.halves
         return total
 
     def best(self, wanted: Mapping[str, Fraction]) -> int:
         """Returns how many more pods with these requests fit on the node that holds the most."""
         ask = self._ask(wanted)
-        best, buckets = 0, [self._bucket]
-        while buckets:
-            bucket = buckets.pop()
-            if (most := _pods(bucket.most, ask)) > best:
-                best = max(best, _pods(bucket.least, ask))
+        best, groups = 0, [self._group]
+        while groups:
+            group = groups.pop()
+            if (most := _pods(group.most, ask)) > best:
+                best = max(best, _pods(group.least, ask))
                 if most > best:
                     # The half with the larger nodes comes first, and often is enough.
-                    buckets += bucket.halves
+                    groups += group.halves
         return best
 
     def limits(self, wanted: Mapping[str, Fraction]) -> Iterator[Limit]:
         """Yields what keeps nodes from taking more pods with these requests."""
         ask = self._ask(wanted)
-        buckets = [self._bucket]
-        while buckets:
-            bucket = buckets.pop()
-            least = [MANY, *(_pods(bucket.least, (one,)) for one in ask)]
-            most = [MANY, *(_pods(bucket.most, (one,)) for one in ask)]
+        groups = [self._group]
+        while groups:
+            group = groups.pop()
+            least = [MANY, *(_pods(group.least, (one,)) for one in ask)]
+            most = [MANY, *(_pods(group.most, (one,)) for one in ask)]
             fewest = min(most)
             step = most.index(fewest)
             if any(fewest >= pods for pods in least[:step]) or any(fewest > pods for pods in least[step + 1 :]):
                 # On some of them another resource may run out first.
-                buckets += bucket.halves
+                groups += group.halves
             elif step == 0:
-                yield Limit("", "", "", bucket.numbers)
+                yield Limit("", "", "", group.numbers)
             else:
                 place = ask[step - 1][0]
-                for (free, have), numbers in bucket.alike(place, self._described).items():
+                for (free, have), numbers in group.alike(place, self._described).items():
                     yield Limit(self._names[place], free, have, numbers)
 
     def _described(self, place: int, number: int) -> tuple[str, str]:
@@ -123,7 +123,7 @@ class NodeIndex:
         ]
 
 
-class _Bucket:
+class _Group:
     """Points (what a node has left of each resource), with the numbers of their nodes."""
 
     def __init__(self, points: list[tuple[tuple[int, ...], list[int]]]) -> None:
@@ -132,7 +132,7 @@ class _Bucket:
         self.most = tuple(map(max, columns))
         self.count = sum(len(numbers) for _, numbers in points)
         self._points = points
-        self._halves: tuple[_Bucket, ...] = ()
+        self._halves: tuple[_Group, ...] = ()
         self._alike: dict[int, Mapping[tuple[str, str], list[int]]] = {}
 
     @property
@@ -141,10 +141,10 @@ class _Bucket:
         return sorted(number for _, numbers in self._points for number in numbers)
 
     @property
-    def halves(self) -> "tuple[_Bucket, ...]":
+    def halves(self) -> "tuple[_Group, ...]":
         """Returns the smaller and the larger half, by the resource in which the nodes differ most.
 
-        Only buckets that a query visits are divided.
+        Only groups that a query visits are divided.
         """
         if not self._halves:
             spreads = [
@@ -155,7 +155,7 @@ class _Bucket:
             widest = max(unlike, key=spreads.__getitem__)
             ordered = sorted(self._points, key=lambda one: one[0][widest])
             middle = len(ordered) // 2
-            self._halves = (_Bucket(ordered[:middle]), _Bucket(ordered[middle:]))
+            self._halves = (_Group(ordered[:middle]), _Group(ordered[middle:]))
         return self._halves
 
     def alike(

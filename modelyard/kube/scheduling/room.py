@@ -1,6 +1,6 @@
 """How many identical pods of a Deployment fit on a cluster's nodes besides what runs there, and what limits them.
 
-Nodes are grouped by what pods see of them, and into buckets of similar sizes, so that a query on thousands of nodes
+Nodes are grouped by what pods see of them, and into groups of similar sizes, so that a query on thousands of nodes
 costs little more than on ten.
 """
 

@@ -1,4 +1,4 @@
-"""What is launched: one job on a remote machine, and the machine's name."""
+"""What is launched: one job on a rented machine, and the machine's name."""
 
 import hashlib
 from typing import NamedTuple

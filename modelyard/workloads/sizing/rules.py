@@ -237,7 +237,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 def _too_many_gpus(one: Sized) -> str:
     """What to do if a worker needs more GPUs than a machine has."""
-    # Training divides its model among workers; a remote machine is one of them.
+    # Training divides its model among workers; a rented machine is one of them.
     divided = one.resource.type == "training" and one.resource.remote is None
     others = "give it more workers" if divided else "use a smaller model"
     return f"a machine has at most {MOST_GPUS} GPUs: use a GPU with more memory, or {others}"
