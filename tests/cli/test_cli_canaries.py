@@ -263,6 +263,36 @@ def test_a_finding_about_a_stack_file_quotes_no_secret(project: Any, run: Any, t
     assert {"check", "plan", "show", "size", "preview", "remote"} <= reported
 
 
+REMOTE = f"""modelyard:providers: [{{name: lam, kind: lambda}}]
+modelyard:resources:
+  - name: far
+    type: llm-serving
+    gpus: 1
+    remote:
+      provider: lam
+      instanceType: gpu_1x_a10
+      timeLimit: 1h
+      image: images.example.com/serve:23.10.4
+      command: [serve, --token, {canary(39)}]
+modelyard:jobs: [{{name: chat, type: llm-serving, resource: far, model: {{parameters: 1G}}}}]
+"""
+
+
+def test_only_the_files_of_a_remote_job_contain_its_command(project: Any, run: Any, cli: Any, tmp_path: Path) -> None:
+    project.add(REMOTE)
+    for words in (
+        ("remote", "dev"),
+        ("remote", "dev", "--json"),
+        ("remote", "dev", "--out-dir", str(tmp_path / "out")),
+    ):
+        result = run(*words)
+        assert result.code == 0, result.text
+        checked(result, words)
+    files = cli.tree(tmp_path / "out")
+    written = {name for name, text in files.items() if text and leaked(text.decode())}
+    assert written == {"dev/chat/job.sh", "dev/chat/skypilot.yaml"}
+
+
 def test_a_diff_of_fmt_hides_secrets_in_its_lines(run: Any, planted: Path) -> None:
     result = run("fmt", "--diff")
     assert '+    "apiToken": {"type": "string", "default": (hidden)}' in result.out
