@@ -31,17 +31,23 @@ def missing_target(
     # Deployments of one platform have similar prefixes; a typo changes less than that.
     close = nearest(key.name, names, 0.8)
     have = f"namespace {key.namespace} has {few(names, 8) if names else f'no {key.kind}'}"
-    first = "name it under modelyard:targets" if workload else "correct the target of the patch"
-    first = f"did you mean {close}? {first[0].upper()}{first[1:]}" if close else f"{have}; {first}"
+    recorded = state.source == "recorded"
+    fix = "name it under modelyard:targets" if workload else "correct the target of the patch"
     or_else = "or install the platform first"
     if workload and not close:
         or_else = f"or leave it out with platform.without: [{workload.role}]"
+    remedy = f"{have}; {fix}, {or_else}"
+    if close:
+        remedy = f"did you mean {close}? {fix[0].upper()}{fix[1:]}, {or_else}"
+    elif recorded:
+        # A recorded platform has only the objects that the stack named when it was recorded.
+        otherwise = f"correct modelyard:targets, {or_else}" if workload else fix
+        remedy = f"run modelyard record if the cluster has it; otherwise {otherwise}"
     have_as = {one.kind for one in state.objects.reveal() if (one.namespace, one.name) == (key.namespace, key.name)}
     as_key = next((name for name, kind in TARGET_KINDS.items() if kind in have_as), None)
-    remedy = f"{first}, {or_else}"
     if workload is not None and as_key is not None:
         remedy = f"it is a {TARGET_KINDS[as_key]}: write {as_key}: {key.name} under targets.{workload.role}"
-    where = "recorded platform" if state.source == "recorded" else "cluster"
+    where = "recorded platform" if recorded else "cluster"
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
         MISSING,

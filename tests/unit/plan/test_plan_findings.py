@@ -109,6 +109,20 @@ def test_a_missing_target_does_not_stop_the_other_targets(dev: Any) -> None:
     assert len(plan.targets) == 4
 
 
+def test_an_object_that_was_named_after_the_recording_is_recorded_again(dev: Any) -> None:
+    def remedy_against(source: str) -> str:
+        targets = dev.stack.config.targets
+        named = targets._replace(ray_worker=targets.ray_worker._replace(deployment="trainers"))
+        site = dev._replace(state=dev.state._replace(source=source))
+        return next(one.remedy for one in site.asking(targets=named).plan().findings if one.code == "PAT013")
+
+    assert remedy_against("recorded") == (
+        "run modelyard record if the cluster has it; otherwise correct modelyard:targets, "
+        "or leave it out with platform.without: [rayWorker]"
+    )
+    assert remedy_against("live").startswith("namespace ml-platform has deployment-api-server")
+
+
 def test_the_remedy_names_the_namespace_that_has_the_targets(dev: Any) -> None:
     keys = frozenset(key._replace(namespace="team-a") for key in dev.state.objects.reveal())
     state = dev.state._replace(objects=Confidential({}), other_namespaces=keys)
