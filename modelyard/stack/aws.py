@@ -50,7 +50,8 @@ class Aws(NamedTuple):
     admins: tuple[str, ...] = ()
     """ARNs of the roles that administer the cluster; its creator is not added automatically."""
     kubernetes: str = "1.35"
-    cpus: NodeGroup = NodeGroup(name="cpu", types=("m7i.xlarge",), least=2, most=4, wanted=2)
+    cpus: NodeGroup = NodeGroup(name="cpu", types=("m7i.4xlarge",), least=2, most=4, wanted=2, disk=200)
+    """By default, one machine has room for the Ray head and two pods of the model service, each with the least size."""
     gpus: tuple[NodeGroup, ...] = ()
     access: tuple[Access, ...] = ()
     cuda: str = "11.7"

@@ -7,7 +7,10 @@ import pulumi
 import pytest
 
 from modelyard.components.aws_checks import problems
+from modelyard.quantity import parse
+from modelyard.stack import load
 from modelyard.stack.aws import Access, Aws, NodeGroup
+from tests.support.component_engine import ROOT
 
 GOOD = Aws(
     "vision",
@@ -22,6 +25,19 @@ GOOD = Aws(
 def test_a_good_one_has_no_problems() -> None:
     assert list(problems(GOOD)) == []
     assert list(problems(GOOD._replace(zones=(), subnets=("subnet-1", "subnet-2"), public=("203.0.113.0/24",)))) == []
+
+
+def test_each_default_cpu_machine_has_room_for_the_pods_of_the_example() -> None:
+    group = GOOD.cpus
+    assert group.types == ("m7i.4xlarge",), "16 CPUs and 64 GiB, of which pods get about 15.9 and 57"
+    file = ROOT / "examples/aws/Pulumi.vision.yaml"
+    stack, _ = load(file, file.name)
+    assert stack is not None
+    service, head = stack.config.model_service, stack.config.ray_head
+    # An update starts one pod of the model service more, on whichever machine.
+    assert 2 * parse(service.cpu) + parse(head.cpu) < 15
+    assert 2 * parse(service.memory) + parse(head.memory) < parse("56Gi")
+    assert 3 * parse(service.volume) < parse(f"{group.disk}Gi") * 8 / 10
 
 
 def gpus(*types: str, **fields: Any) -> dict[str, object]:
