@@ -368,7 +368,8 @@ def _suggestions(name: str) -> tuple[str, ...]:
     from modelyard.hardware.near import described, near_names  # needed only for a wrong name
 
     names = _names(own_gpus())
-    wanted = _forms(name.strip())[-1].replace(" ", "-")
+    # A letter O after a digit is a mistyped zero: H1OO.
+    wanted = re.sub(r"(?<=\d)o+", lambda found: "0" * len(found[0]), _forms(name.strip())[-1].replace(" ", "-"))
     if exact := described(wanted, {gpu.id: gpu.memory_gb for gpu in (*own_gpus(), *gpu_models().values())}):
         return tuple(exact)[:3]
     seen: dict[str, None] = {}

@@ -101,6 +101,8 @@ def test_a_brand_before_a_family_changes_nothing(name, gpu):
         ("H100 PCIe 40 GB", ("h100-pcie-80gb",)),
         ("V100 32GB", ("v100-pcie-32gb", "v100-sxm2-32gb")),
         ("GeForce 3090", ("rtx-3090",)),
+        ("H1OO", ("h100-pcie-80gb", "h100-sxm5-80gb", "h100-nvl-94gb")),
+        ("a1oo-8Ogb", ("a100-80gb",)),
         ("RTX", ("rtx-3090", "rtx-4090", "rtx-a4000")),
     ],
 )
