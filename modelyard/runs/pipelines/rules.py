@@ -298,6 +298,7 @@ class _Judge:
         found = [bucket.reached_by for bucket in buckets if bucket.name == place.bucket]
         if not found:
             remedy = instead(place.bucket, [bucket.name for bucket in buckets], "buckets")
+            at = (*at, "bucket")
             yield self._error("PIP008", at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy)
         elif len(found) == 1 and PLATFORM not in found[0] and reachers(self.stack.config).issuperset(found[0]):
             # Other findings report two buckets of one name, and an unknown name, which may be a misspelled platform.
