@@ -78,11 +78,15 @@ def node_gpus(node: Node) -> NodeGpus:
 
 
 def meant_product(product: str | None, nodes: Iterable[Node]) -> str | None:
-    """Returns the product label of a node that a label which no node and no known GPU has was probably meant to be."""
-    if product is None or not isinstance(find(product), Unknown):
-        return None
+    """Returns the product label of a node that a label which no node has was probably meant to be: a similar one if no
+    known GPU has the label, or the A10's instead of the A10G's.
+    """
     there = {node.labels[PRODUCT_LABEL] for node in nodes if PRODUCT_LABEL in node.labels}
-    return None if product in there else nearest(product, sorted(there), 0.8)
+    if product is None or product in there:
+        return None
+    if isinstance(find(product), Unknown):
+        return nearest(product, sorted(there), 0.8)
+    return product[:-1] if product[-1:].isalpha() and product[:-1] in there else None
 
 
 def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> DriverVerdict:

@@ -17,7 +17,7 @@ from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed
-from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus, most_gpus
+from modelyard.workloads.facts.pool import Quotas, apart, gives, gpu_flavors, has_gpus, most_gpus
 from modelyard.workloads.sizing import Sized, lacks_gpus, sizes_by_job
 
 _ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")
@@ -205,13 +205,19 @@ def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | No
 
 
 def _is_misspelled(config: Config, ask: Ask, team: Team, kinds: Kinds) -> bool:
-    """Whether only a misspelled label keeps a flavor of the team from having the run's GPUs; another finding reports
-    a flavor whose labels no node has.
+    """Whether only a misspelled label keeps a flavor of the team from having the run's GPUs; another finding, if it is
+    not waived, reports a flavor whose labels no node has.
     """
     if team.clusters or not ask.products or gpu_flavors(config, team, ask.products, ask.resource):
         return False
-    named = (node_labels(one).get(PRODUCT_LABEL) for one in gpu_flavors(config, team, resource=ask.resource))
-    return any(meant_product(product, kinds.nodes) in ask.products for product in named)
+    if any(waiver.code == "QUE005" for waiver in config.waivers):
+        return False
+    named = map(node_labels, gpu_flavors(config, team, resource=ask.resource))
+    return any(
+        meant_product(labels.get(PRODUCT_LABEL), kinds.nodes) in ask.products
+        for labels in named
+        if not any(gives(pool, labels) for pool in config.node_pools)
+    )
 
 
 def _is_uncounted(resource: str, team: Team) -> bool:

@@ -274,12 +274,14 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...], unknown: Collection[str]) -
             if is_for_pools(wanted, stack.config.node_pools) and stack.config.node_pools:
                 continue  # another finding reports it
             meant = meant_product(wanted.get(PRODUCT_LABEL), nodes)
+            gpu = resolve(meant) if meant and PRODUCT_LABEL not in flavor.labels else None
+            likely = f"gpu: {gpu.short}" if gpu is not None else f"{PRODUCT_LABEL}: {meant}"
             yield stack.finding(
                 "QUE005",
                 Severity.WARNING,
                 ("flavors", index),
                 f"no node has the labels of flavor {flavor.name}",
-                (f"did you mean {PRODUCT_LABEL}: {meant}? Otherwise add" if meant else "correct the flavor, or add")
+                (f"did you mean {likely}? Otherwise add" if meant else "correct the flavor, or add")
                 + " such nodes; waive this if an autoscaler adds them outside nodePools",
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )

@@ -1,6 +1,7 @@
 """Deployments of resources, and jobs that can never run."""
 
 import re
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from modelyard.findings import Severity
 from modelyard.plan.admission import never_admitted
 from modelyard.plan.notebook import check_notebook_room
 from modelyard.runs.notebooks import Choice, Chosen, choose
-from modelyard.stack.config import Autoscaling
+from modelyard.stack.config import Autoscaling, Waiver
 from modelyard.stack.jobs import Job, Model, Pipeline, Resource, Runtime, Scale, Spark, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
 from tests.support.example_stacks import TODAY
@@ -18,6 +19,7 @@ IMAGE = Runtime("images.example.com/jobs:1")
 DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1)
 TRAIN = Job("train", "training", "deep", command=("python", "train.py"))
 A10 = Flavor("a10", "A10")
+GROWS = Waiver("QUE005", "an autoscaler adds the nodes", date(2030, 1, 1))
 
 
 def team(name: str, gpus: int, borrow: int | None = None, cohort: str | None = None, cpu: str = "16") -> Team:
@@ -418,6 +420,8 @@ def test_cores_and_memory_beyond_every_quota_are_reported(
         ({"teams": (team("vision", 2), team("vision", 0))}, "QUE001"),
         ({"flavors": (A10._replace(labels={"pool": "x"}),)}, "QUE005"),
         ({"flavors": (A10._replace(labels={"nvidia.com/gpu.product": "NVIDIA-A1O"}),)}, "QUE005"),
+        ({"flavors": (A10._replace(gpu="A10G"),)}, "QUE005"),
+        ({"flavors": (A10._replace(gpu="A10G"),), "waivers": (GROWS,)}, "QUE005 RES213 GPU001"),
         (
             {"resources": (DEEP._replace(gpus=None, workers=1, cpu="20"),), "teams": (team("vision", 2, cpu="20"),)},
             "RES205",
@@ -429,7 +433,7 @@ def test_other_mistakes_have_no_findings_about_room(dev: Any, changes: dict[str,
     job = TRAIN._replace(team="vision", model=Model(parameters="100M"))
     sound: dict[str, Any] = {"resources": (DEEP,), "jobs": (job,), "flavors": (A10,), "teams": (team("vision", 2),)}
     found = {one.code for one in dev.asking(**{**sound, **changes}).plan().findings}
-    assert found & {"QUE001", "QUE005", "RES205", "RES211", "RES212", "RES213"} == {code}
+    assert found & {"QUE001", "QUE005", "RES205", "RES211", "RES212", "RES213", "GPU001"} == set(code.split())
 
 
 def test_a_quota_of_an_undefined_flavor_has_no_findings_about_its_size(dev: Any) -> None:

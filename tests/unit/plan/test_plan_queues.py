@@ -219,10 +219,19 @@ def test_each_flavor_without_nodes_is_a_warning(dev: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("product", "meant"), [("NVIDIA-A1O", "gpu.product: NVIDIA-A10?"), ("NVIDIA-A100", None), ("other", None)]
+    ("changes", "meant"),
+    [
+        ({"labels": {"nvidia.com/gpu.product": "NVIDIA-A1O"}}, "gpu.product: NVIDIA-A10?"),
+        ({"labels": {"nvidia.com/gpu.product": "NVIDIA-A10G"}}, "gpu.product: NVIDIA-A10?"),
+        ({"gpu": "A10G"}, " gpu: A10?"),
+        ({"labels": {"nvidia.com/gpu.product": "NVIDIA-A100"}}, None),
+        ({"labels": {"nvidia.com/gpu.product": "other"}}, None),
+    ],
 )
-def test_a_misspelled_label_of_a_flavor_names_the_label_of_the_nodes(dev: Any, product: str, meant: str | None) -> None:
-    flavors = (A10._replace(labels={"nvidia.com/gpu.product": product}),)
+def test_a_mistaken_gpu_of_a_flavor_names_that_of_the_nodes(
+    dev: Any, changes: dict[str, Any], meant: str | None
+) -> None:
+    flavors = (A10._replace(**changes),)
     (told,) = (one for one in pool(dev, VISION, flavors=flavors).plan().findings if one.code == "QUE005")
     assert (meant or "correct") in told.remedy
 
