@@ -162,7 +162,7 @@ def _remedy(stack: str, text: str) -> str:
             f"runs with modelyard job list {stack}, end one with modelyard job cancel {stack} RUN, then run again"
         )
     if any(words in text for words in ("timed out", "timeout", "not rolled out")):
-        return "kubectl describe pods shows what the pods wait for; correct that, then run again"
+        return "kubectl --namespace NAMESPACE describe pods shows what the pods wait for; correct that, then run again"
     return "correct the cause and run again; finished steps are kept"
 
 
