@@ -260,6 +260,13 @@ CASES: list[Case] = [
     ("modelyard:targets: {rayHead: {container: a.b}}", codes.FORM, 44, "not a Kubernetes name", "lower-case"),
     ('modelyard:modelService: {image: "a b"}', codes.FORM, 35, "not the name of an image", "registry/repository:tag"),
     ('modelyard:modelService: {image: ""}', codes.FORM, 35, "modelService.image is empty", "give a value"),
+    (
+        "modelyard:workerClusters: [{name: farm, secret: Not_A.Name}]",
+        codes.FORM,
+        51,
+        "workerClusters[0].secret is (hidden), not a Kubernetes name",
+        "write the name of a Secret, not its content; use at most 63",
+    ),
     ("modelyard:patches: [{name: x, version: 1}]", codes.FORM, 42, "is 1, not a patch version", "write v1"),
     ("modelyard:patches: '[{'", codes.SYNTAX, 22, "patches holds text in which the text is not YAML", "as YAML"),
     ("""modelyard:patches: '[{"name": "x", "name": "y"}]'""", codes.DUPLICATE_KEY, 22, "is given twice", "as YAML"),
