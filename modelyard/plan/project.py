@@ -472,7 +472,9 @@ def _with(findings: Iterable[Finding], plan: Plan, stack: Stack, today: date) ->
     Waivers cover only findings that are not errors: with an error about the starting state, the result of an apply is
     unknown.
     """
-    extra = tuple(findings)
+    wrong = {one.field for one in plan.findings if one.blocks}
+    # The plan's error about a duration is also about its missing unit.
+    extra = tuple(one for one in findings if one.code != codes.DURATION or one.field not in wrong)
     if not extra:
         return plan
     errors = [one for one in extra if one.severity is Severity.ERROR]

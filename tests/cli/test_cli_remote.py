@@ -52,6 +52,20 @@ def test_a_malformed_network_id_is_an_error(remote: Any, run: Any, vpc: str, sub
     assert (finding["code"], finding["field"]) == ("CFG018", f"providers[0].aws.networks[0].{wrong}")
 
 
+def test_a_time_limit_without_unit_that_is_too_short_is_one_finding(remote: Any, run: Any) -> None:
+    network = "{region: us-east-1, vpc: vpc-0a1b2c3d, subnet: subnet-0a1b2c3d}"
+    aws = f"kind: aws, credentialsSecret: a, aws: {{account: '123456789012', networks: [{network}]}}"
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/t:3"
+    remote.edit(
+        ("kind: lambda, credentialsSecret: lambda", aws),
+        ("gpu_1x_a10", "p4d.24xlarge"),
+        ("registry.example/trainer:3", image),
+        ("timeLimit: 6h", "timeLimit: 6"),
+    )
+    found = json.loads(run("check", "dev", "--json").out)["findings"]
+    assert [one["code"] for one in found if one["field"] == "resources[0].remote.timeLimit"] == ["REM015"]
+
+
 def test_offers_are_listed_with_the_chosen_one_first(remote: Any, run: Any, golden: Any) -> None:
     result = run("remote", "dev")
     assert result.code == 0, result.err

@@ -64,12 +64,15 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
         return
     for launch in launches(stack, resource, own):
         for problem in _problems(launch):
+            limited = problem.startswith("limit ")
             yield stack.finding(
                 "REM015",
                 Severity.ERROR,
-                where,
+                (*where, "timeLimit") if limited else where,
                 f"job {launch.job} cannot be launched on AWS: {problem}",
-                "correct the resource, or aws of its provider",
+                "correct timeLimit, and write its unit, such as 6h"
+                if limited
+                else "correct the resource, or aws of its provider",
             )
 
 
