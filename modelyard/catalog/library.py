@@ -12,7 +12,17 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import modelyard
 from modelyard.catalog.built_in import BUILT_IN, built_in_folder, built_in_names, built_in_patches, lacking
-from modelyard.catalog.lock import LOCK, LOCK_FILE, digest, file_digests, has_lock, lock_lines, locked_files, read_lock
+from modelyard.catalog.lock import (
+    LOCK,
+    LOCK_FILE,
+    digest,
+    file_digests,
+    has_lock,
+    is_blank,
+    lock_lines,
+    locked_files,
+    read_lock,
+)
 from modelyard.catalog.precompiled import METAS
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first
@@ -220,6 +230,9 @@ def load_library(root: Path) -> Library:
     except ReadError as error:
         findings.append(_error("PAT003", LOCK, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
         locked, bad_lines, lines = {}, (), {}
+    if not findings and is_blank(folder):
+        remedy = f"restore it (git log -- {LOCK}); in a new project, remove it and run: modelyard patches --release"
+        findings.append(_error("PAT003", LOCK, f"{LOCK} is empty", remedy))
     unclear = bool(findings or bad_lines)
     wanted = locked.keys() if has_lock(folder) and not unclear else None
     findings += first(
@@ -465,7 +478,22 @@ def _version_of(
         patch = PatchVersion(name, version, shown, files, meta or Meta(), usable=False)
     else:
         findings += _repeated_keys(files[SCHEMA], f"{shown}/{SCHEMA}")
+    if meta is not None and BASE not in files:
+        findings += _without_base(patch)
     return patch if meta is not None else None, tuple(findings)
+
+
+def _without_base(patch: PatchVersion) -> Iterator[Finding]:
+    """Yields the finding about a version without a base that needs one, or that changes nothing either."""
+    if patch.meta.use != "patched":
+        from modelyard.catalog.places import line_of
+
+        summary = f"mode is {patch.meta.use}, but {patch.file} has no {BASE}"
+        remedy = f"add {BASE} with the complete objects, or remove mode to change existing objects"
+        yield _error("PAT009", f"{patch.file}/{META}", summary, remedy, line_of(patch.meta_text, ("mode",)) or 1)
+    elif all(line.lstrip()[:1] in ("", "#") for line in patch.template.splitlines()):
+        remedy = "write # target: NAME and the fields to set, or remove the patch"
+        yield _error("PAT009", f"{patch.file}/{TEMPLATE}", f"{TEMPLATE} of {patch.file} sets no field", remedy, 1)
 
 
 def _repeated_keys(content: bytes, shown: str) -> list[Finding]:

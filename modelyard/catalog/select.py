@@ -265,6 +265,8 @@ def _holds(patch: PatchVersion, key: str, wanted: Mapping[str, Any], known: Fact
             continue
         remedies = ((one, instead_of(path, one, value)) for one in named)
         impossible = [_impossible(patch, path, key, one, remedy) for one, remedy in remedies if remedy]
+        if not named:
+            impossible = [_impossible(patch, path, key, values, "name at least one value, or remove the fact")]
         if holds and not impossible:
             return False
         findings += impossible
@@ -476,12 +478,12 @@ def _paths(known: Mapping[str, Any], lead: str = "") -> Iterator[str]:
 
 
 def _unknown_patches(library: Library, patch: PatchVersion) -> Iterator[Finding]:
-    """Yields the names in ``after`` and ``overrides`` of a project's own patch that no patch has."""
+    """Yields the names in ``after`` and ``overrides`` of a project's own patch that no other patch has."""
     keys = {"after": patch.meta.after, "overrides": patch.meta.overrides}
     named = {(key, index): name for key, names in keys.items() for index, name in enumerate(names)}
-    if patch.built_in or all(name in library.patches for name in named.values()):
+    if patch.built_in or all(name in library.patches and name != patch.name for name in named.values()):
         return
-    known = {*library.patches, *(name.partition("/")[0] for name in built_in_names())}
+    known = {*library.patches, *(name.partition("/")[0] for name in built_in_names())} - {patch.name}
     document, _ = parse(patch.meta_text.encode())
     places = document.values if document is not None else {}
     for place, name in named.items():
@@ -489,12 +491,15 @@ def _unknown_patches(library: Library, patch: PatchVersion) -> Iterator[Finding]
             yield Finding(
                 "PAT009",
                 Severity.WARNING,
-                f"{place[0]} of patch {patch.id} has the unknown patch {plain(name)!r}",
+                f"{place[0]} of patch {patch.id} has "
+                + ("the patch itself" if name == patch.name else f"the unknown patch {plain(name)!r}"),
                 field=place[0],
                 file=f"{patch.file}/{META}",
                 line=places.get(place, (1, 0))[0],
-                detail="a name that no patch has does not change the order of patches, or what they may override",
-                remedy=did_you_mean(name, known) or "remove it, or add the patch",
+                detail="a name that no other patch has does not change the order of patches, or what they may override",
+                remedy="remove it"
+                if name == patch.name
+                else did_you_mean(name, known) or "remove it, or add the patch",
             )
 
 

@@ -15,6 +15,7 @@ from modelyard.catalog.precompiled import TEMPLATES
 from modelyard.findings import Finding, Severity, first
 from modelyard.hiding import Confidential
 from modelyard.patterns import regex
+from modelyard.stack import codes
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse_plain
 from modelyard.stack.yaml.source import NOT_YAML
@@ -139,7 +140,10 @@ def _problems(
         wrong: tuple[str, int, str] | None = None
         if problem is not None:
             what = f"does not render to YAML: {problem.message.removeprefix(NOT_YAML)}"
-            wrong = what, line + problem.line - 1, "correct the YAML here or just above"
+            remedy = "correct the YAML here or just above"
+            if problem.code == codes.DUPLICATE_KEY:
+                remedy = "keep one of them" + ", or write --- between two documents" * (problem.column == 1)
+            wrong = what, line + problem.line - 1, remedy
         elif isinstance(value, dict):
             made = make(patch, part.strip() + "\n", value)
             if isinstance(made, Document):

@@ -308,6 +308,8 @@ def test_a_patch_listed_twice() -> None:
         ("phaze: up\n", "unknown key 'phaze'"),
         ("phase: later\n", "unknown phase 'later'"),
         ("mode: existing\n", "unknown mode 'existing'"),
+        ("mode: managed\n", "has no base.yaml.j2"),
+        ("mode: submitted\n", "has no base.yaml.j2"),
         ("when: sometimes\n", "when is neither"),
         ("after: ray-head\n", "after is not a list"),
         ("- 1\n", "not a mapping"),
@@ -326,6 +328,24 @@ def test_a_missing_file(project: Path, file: str) -> None:
     (finding,) = load_library(project).findings
     assert (finding.code, finding.summary) == ("PAT009", f"patches/mine/v1 has no {file}")
     assert finding.remedy == f"add {file}"
+
+
+@pytest.mark.parametrize("template", ["\n", "# target: deployment-api-server\n"])
+def test_a_template_without_fields(project: Path, template: str) -> None:
+    folder = add(project, "mine", template=template)
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.location) == ("PAT009", "patches/mine/v1/patch.yaml.j2:1")
+    (folder / "base.yaml.j2").write_text("apiVersion: v1\nkind: Service\nmetadata: {name: mine}\n")
+    assert load_library(project).findings == ()
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_an_empty_lock_is_one_finding(tmp_path: Path, text: str) -> None:
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches/patches.lock").write_text(text)
+    library = load_library(tmp_path)
+    assert [(finding.code, finding.file) for finding in library.findings] == [("PAT003", "patches/patches.lock")]
+    assert "ray-worker" in library.patches  # otherwise each value of a stack would have no effect
 
 
 def test_a_lock_that_an_editor_wrote_with_a_byte_order_mark_and_capitals(project: Path) -> None:
@@ -411,6 +431,7 @@ def test_all_unknown_facts_of_a_patch_are_reported_with_the_most_similar_ones(pr
         ("when: {autoscaling.mode: [kdea, annotations], ray.available: 'true'}", ["keda", "true or false"]),
         ("for: {rayWorker.kind: RayClustr}", ["did you mean RayCluster?"]),
         ("when: {platform.release: 23.10}", ["in quotes"]),
+        ("when: {training: []}", ["at least one"]),
         ("when: {autoscaling: keda, flavors: a10, rayWorker.gpus: '1'}", ["paths", "list", "number"]),
     ],
 )
@@ -480,6 +501,15 @@ def test_a_name_that_no_patch_has_is_a_warning_at_its_line(project: Path, key: s
         ("PAT009", False, f"patches/mine/v1/meta.yaml:{line}") for line in (4, 5)
     ]
     assert findings[0].remedy.endswith(" ray-worker?")
+
+
+@pytest.mark.parametrize("key", ["after", "overrides"])
+def test_a_patch_that_names_itself_is_a_warning(project: Path, key: str) -> None:
+    add(project, "mine", meta=f"{key}: [mine]\n")
+    found = [one for one in chosen(load_library(project), stack())[1] if one.code == "PAT009"]
+    assert [(one.field, one.location, one.remedy) for one in found] == [
+        (key, "patches/mine/v1/meta.yaml:1", "remove it")
+    ]
 
 
 def test_a_built_in_patch_that_the_lock_leaves_out_is_a_known_name(project: Path) -> None:

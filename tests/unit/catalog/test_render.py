@@ -128,6 +128,12 @@ def test_what_is_refused(
     assert finding.remedy
 
 
+@pytest.mark.parametrize(("more", "separated"), [(GOOD, True), ("a: {b: 1, b: 2}\n", False)])
+def test_a_missing_separator_of_documents_is_in_the_remedy(tmp_path: Path, more: str, separated: bool) -> None:
+    (finding,) = rendered(tmp_path, GOOD + more, replicas=1).findings
+    assert ("---" in finding.remedy) is separated
+
+
 @pytest.mark.slow
 def test_slow_templates_together_have_a_limit_and_quick_ones_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
