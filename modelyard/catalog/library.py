@@ -478,8 +478,8 @@ def _version_of(
         patch = PatchVersion(name, version, shown, files, meta or Meta(), usable=False)
     else:
         findings += _repeated_keys(files[SCHEMA], f"{shown}/{SCHEMA}")
-    if meta is not None and BASE not in files:
-        findings += _without_base(patch)
+    if meta is not None and BASE not in files and (lacks := tuple(_without_base(patch))):
+        return None, (*findings, *lacks)
     return patch if meta is not None else None, tuple(findings)
 
 

@@ -166,7 +166,8 @@ def _text(root: Path, args: Namespace, found: "Sequence[Wave]", gate: "Gate") ->
 
     form = chosen_format(args) or "text"
     if (most := report.MATRIX.get(form)) and (large := too_large(found, most)):
-        raise Stop(Exit.USAGE, f"{large}; {form} starts at most {most} jobs at a time", "make smaller waves: --percent")
+        remedy = "make smaller waves: --percent" + " instead of --by" * (args.by is not None)
+        raise Stop(Exit.USAGE, f"{large}; {form} starts at most {most} jobs at a time", remedy)
     command = shlex.join(("modelyard", "waves", *_words(args)))
     match form:
         case "github":

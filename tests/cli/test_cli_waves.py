@@ -142,6 +142,15 @@ def test_a_wave_with_too_many_stacks_for_a_ci_system_is_refused(
     assert run("waves", "--canary", "dev", "--format", form).code == 0
 
 
+def test_too_many_stacks_with_one_label_cannot_be_split_by_percent_too(
+    run: Any, labelled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "MATRIX", {"github": 1})
+    result = run("waves", "--by", "region", "--format", "github")
+    assert result.code == 2
+    assert result.err.rstrip().endswith("instead of --by")
+
+
 def test_a_stack_file_with_errors_ends_the_run(run: Any, project: Any) -> None:
     project.edit(("replicas: 2", "replicas: -2"), stack="dev")
     result = run("waves")
