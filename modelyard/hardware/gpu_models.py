@@ -228,6 +228,11 @@ def find(name: str) -> GpuModel | Ambiguous | Unknown:
     return Ambiguous(name, tuple(by_id(one) for one in found))
 
 
+def exact_name(gpu: GpuModel) -> str:
+    """Returns a short name for a stack file that means exactly this GPU."""
+    return gpu.short if gpu.short in LISTED and _ids(gpu.short) == (gpu.id,) else gpu.id
+
+
 def _ids(name: str) -> tuple[str, ...] | None:
     """Returns the ids that a name may mean, with the brand or else without it ("NVIDIA A100"); None if none has it."""
     names = _names(own_gpus())

@@ -12,6 +12,7 @@ from typing import Any
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
+from modelyard.hardware.gpu_models import exact_name
 from modelyard.hardware.nodes import node_gpus
 from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.kube.kinds import WORKLOAD_KINDS
@@ -173,6 +174,8 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
     if pods.gpus > 1:
         add += f", {pods.gpus} GPUs each"
     fewer = f" and gpu.perWorker to {most}" if most < pods.gpus else ""
+    if best is not None and best.gpu is not None:
+        add = f"set gpu.model to {exact_name(best.gpu)}{fewer}, or {add}"
     return Finding(
         "RES101",
         Severity.ERROR,
@@ -180,7 +183,7 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
         target=target.name,
         field="gpu.model",
         detail=f"{detail}." if detail else "No node has a GPU.",
-        remedy=f"set gpu.model to {best.gpu.id}{fewer}, or {add}" if best is not None and best.gpu is not None else add,
+        remedy=add,
     )
 
 

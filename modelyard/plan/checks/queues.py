@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_gpus, not_one_gpu, products, resolve
+from modelyard.hardware.gpu_models import exact_name
 from modelyard.hardware.nodes import meant_product
 from modelyard.hardware.partitions import CONFIG_LABEL, mig_resource, slices
 from modelyard.kube.state import Node
@@ -275,7 +276,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...], unknown: Collection[str]) -
                 continue  # another finding reports it
             meant = meant_product(wanted.get(PRODUCT_LABEL), nodes)
             gpu = resolve(meant) if meant and PRODUCT_LABEL not in flavor.labels else None
-            likely = f"gpu: {gpu.short}" if gpu is not None else f"{PRODUCT_LABEL}: {meant}"
+            likely = f"gpu: {exact_name(gpu)}" if gpu is not None else f"{PRODUCT_LABEL}: {meant}"
             yield stack.finding(
                 "QUE005",
                 Severity.WARNING,

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from modelyard import quantity
-from modelyard.hardware.gpu_models import GpuModel, find
+from modelyard.hardware.gpu_models import GpuModel, exact_name, find
 from modelyard.hardware.limits import LISTED
 from modelyard.hardware.nodes import node_gpus
 from modelyard.hiding import Confidential
@@ -270,13 +270,7 @@ def _model(node: Node) -> str:
     found = node_gpus(node)
     if found.gpu is None:
         return found.product if found.whole else ""
-    return _name(found.gpu)
-
-
-def _name(gpu: GpuModel) -> str:
-    """Returns a short name that means exactly this GPU."""
-    meant = find(gpu.short)
-    return gpu.short if gpu.short in LISTED and isinstance(meant, GpuModel) and meant.id == gpu.id else gpu.id
+    return exact_name(found.gpu)
 
 
 def _selected_model(selector: Mapping[str, str], terms: Iterable[Mapping[str, Any]]) -> str:
@@ -286,7 +280,7 @@ def _selected_model(selector: Mapping[str, str], terms: Iterable[Mapping[str, An
         for rule in term.get("matchExpressions") or ():
             if rule.get("key") == PRODUCT_LABEL and rule.get("operator") == "In":
                 values |= set(rule.get("values") or ())
-    models = {_name(meant) if isinstance(meant := find(value), GpuModel) else value for value in values}
+    models = {exact_name(meant) if isinstance(meant := find(value), GpuModel) else value for value in values}
     return models.pop() if len(models) == 1 else ""
 
 

@@ -1,5 +1,6 @@
 """Whether nodes can hold the pods of a plan, with sizes from the stack, from parameters or from the platform."""
 
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ def test_a_gpu_that_no_node_has_is_a_finding_at_the_gpu_key(
     finding = finding_of(dev.asking(gpu=dev.stack.config.gpu._replace(**gpu)).plan(), "RES101")
     assert (finding.blocks, finding.target, finding.field) == (True, RAY, field)
     assert (finding.file, finding.line) == ("stacks/Pulumi.dev.yaml", 11 + (field == "gpu.perWorker"))
+    assert ("A10" in re.split(r"[ ,]+", finding.remedy)) is (field == "gpu.model")  # as stack files have it
     golden(finding.summary, finding.detail, finding.remedy)
 
 
