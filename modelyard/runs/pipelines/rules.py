@@ -50,6 +50,8 @@ class _Known(NamedTuple):
     """Names of several jobs. Rules that go by name skip them, because another finding reports them."""
     shared: frozenset[str]
     """Names of several resources, likewise."""
+    reported: set[str]
+    """Names of the buckets whose users have a finding if the platform cannot reach them: one is enough."""
 
     @classmethod
     def of(cls, stack: Stack, everything: Sequence[Sized]) -> "_Known":
@@ -62,6 +64,12 @@ class _Known(NamedTuple):
             {one.resource.name: one for one in resources},
             frozenset(jobs[index].name for index in repeated(job.name for job in jobs)),
             frozenset(resources[index].resource.name for index in repeated(one.resource.name for one in resources)),
+            {
+                place.bucket
+                for remote in (one.resource.remote for one in resources)
+                for place in ((remote.data.shared, remote.data.transfer, remote.model) if remote is not None else ())
+                if place is not None
+            },
         )
 
 
@@ -75,7 +83,7 @@ class _Judge:
         # Names of several stages. Rules that go by name skip them, because another finding reports them.
         self.ambiguous = frozenset(names[number] for number in self.repeated)
         self.where: Path = ("pipelines", index)
-        self.jobs, self.runnable, self.by_job, self.resources, self.unclear, self.shared = known
+        self.jobs, self.runnable, self.by_job, self.resources, self.unclear, self.shared, self.reported = known
 
     def findings(self) -> Iterator[Finding]:
         """All findings, stage by stage."""
@@ -300,8 +308,14 @@ class _Judge:
             remedy = instead(place.bucket, [bucket.name for bucket in buckets], "buckets")
             at = (*at, "bucket")
             yield self._error("PIP008", at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy)
-        elif len(found) == 1 and PLATFORM not in found[0] and reachers(self.stack.config).issuperset(found[0]):
+        elif (
+            len(found) == 1
+            and place.bucket not in self.reported
+            and PLATFORM not in found[0]
+            and reachers(self.stack.config).issuperset(found[0])
+        ):
             # Other findings report two buckets of one name, and an unknown name, which may be a misspelled platform.
+            self.reported.add(place.bucket)
             yield self._error(
                 "PIP008",
                 at,

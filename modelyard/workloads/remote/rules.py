@@ -37,6 +37,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
     yield from _declared(stack, known)
     yield from check_accounts(stack)
     providers = {one.name: one for one in config.providers}
+    reported: set[str] = set()
     for index, one in enumerate(sized(config) if everything is None else everything):
         resource, remote = one.resource, one.resource.remote
         # After the stack's own resources come the defaults of jobs that name none, which are never remote.
@@ -59,7 +60,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
         yield from _one_place(stack, where, resource, remote, providers)
         if remote.cluster is not None and remote.provider is not None:
             continue  # Which settings count depends on which of the two stays.
-        yield from _reached(stack, where, resource, remote, providers, known)
+        yield from _reached(stack, where, resource, remote, providers, known, reported)
         yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
         yield from check_lifetimes(stack, index, one)
@@ -239,10 +240,12 @@ def _reached(
     remote: Remote,
     providers: Mapping[str, Provider],
     known: Collection[str],
+    reported: set[str],
 ) -> Iterator[Finding]:
     """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse.
 
-    ``known`` are the names that ``reachedBy`` of a bucket may have.
+    ``known`` are the names that ``reachedBy`` of a bucket may have. ``reported`` gets the buckets that the platform
+    cannot reach; each is reported once.
     """
     buckets = {one.name: one for one in stack.config.buckets}
     twice = {stack.config.buckets[index].name for index in repeated(one.name for one in stack.config.buckets)}
@@ -269,11 +272,14 @@ def _reached(
                 instead(place.bucket, buckets, "buckets"),
             )
             continue
-        absent = [who for who in users if who not in bucket.reached_by]
+        reached = {*bucket.reached_by, *({PLATFORM} if bucket.name in reported else ())}
+        absent = [who for who in users if who not in reached]
         # Other findings report two buckets of one name, and an unknown name, which may be a misspelled one of these.
         if absent and bucket.name not in twice and not set(bucket.reached_by).difference(known):
             unreached.setdefault(bucket.name, (path, absent, []))[2].append(what)
     for name, (path, absent, kept) in unreached.items():
+        if PLATFORM in absent:
+            reported.add(name)
         shared = path[-1] == "shared" and user in absent
         other = f"; if {user} cannot reach it, use data.transfer" if shared else ""
         yield stack.finding(

@@ -217,6 +217,15 @@ def test_a_reader_outside_a_cycle_must_need_the_writer() -> None:
     assert found["PIP006"].startswith("add a ")
 
 
+def test_a_bucket_that_the_platform_cannot_reach_is_reported_once() -> None:
+    lake = (LAKE._replace(reached_by=()),)
+    several = (NIGHTLY, NIGHTLY._replace(name="weekly", inputs={"raw": Place("lake", "raw")}))
+    assert [code for code, _, _ in told(stack(*several, buckets=lake)) if code == "PIP008"] == ["PIP008"]
+    # The finding about the remote resource, REM010, is enough.
+    far = CHAT._replace(name="far", remote=Remote(model=Place("lake", "models")))
+    assert "PIP008" not in {code for code, _, _ in told(stack(buckets=lake, resources=(DEEP, CHAT, far)))}
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [

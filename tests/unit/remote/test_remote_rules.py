@@ -166,6 +166,18 @@ def test_one_mistake_is_reported_once(stack: Make, change: tuple[str, str], code
     assert [(found, where) for found, where, _ in told(stack(change))] == [(code, field)]
 
 
+def test_a_bucket_of_several_resources_that_the_platform_cannot_reach_is_one_error(stack: Make) -> None:
+    lake = [(f"{key}: {{bucket: pond", f"{key}: {{bucket: lake") for key in ("transfer", "model")]
+    found = told(stack(("[platform, lam, amazon]", "[lam, amazon]"), *lake))
+    assert [(code, field) for code, field, _ in found] == [("REM010", "resources[0].remote.data.shared.bucket")]
+    # The second resource lacks its own right.
+    found = told(stack(("[platform, lam, amazon]", "[amazon]"), *lake))
+    assert [(code, field) for code, field, _ in found] == [
+        ("REM010", "resources[0].remote.data.shared.bucket"),
+        ("REM010", "resources[1].remote.data.transfer.bucket"),
+    ]
+
+
 def test_all_errors_are_reported_at_once(stack: Make) -> None:
     several = stack(
         ("provider: lam\n", "provider: lamb\n"),
