@@ -42,8 +42,9 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         # Findings about the project's own file are already in its findings.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
     parts = {part.name: part for part in cluster_parts(stack)}
-    # A rule may find in an object what the plan itself reports.
-    known = {(one.target, one.detail, one.remedy) for one in plan.findings if one.target and one.detail}
+    # A rule may find in an object what the plan itself reports. A waiver of the plan's finding does not cover the rule.
+    reported = [one for one in settings.weighed(plan.findings) if one.target and one.detail]
+    known = {(_content(one), blocks) for one in reported for blocks in {one.blocks, False}}
     judged: list[Finding] = []
     doubtful = False
     for one in plan.clusters:
@@ -53,11 +54,8 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         doubtful = doubtful or bool(doubt)
         if found:
             placed = _placed(doubt.without(found), part, one, library_of(root))
-            judged += (
-                on_cluster(finding, part.name)
-                for finding in placed
-                if (finding.target, finding.detail, finding.remedy) not in known
-            )
+            named = (on_cluster(finding, part.name) for finding in placed)
+            judged += (finding for finding in named if (_content(finding), finding.blocks) not in known)
     own = apply_policy_waivers((*wrong, *judged), stack, today, {*policies.rules, *policies.pending})
     if doubtful or not plan.cluster:
         # A waiver may be for a finding about an object that could not be judged, or for one that needs the cluster.
@@ -68,6 +66,11 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
     if not own and not policies.findings and not settings.raised:
         return plan.findings  # they are in order already
     return ordered((*settings.weighed(plan.findings), *policies.findings, *own))
+
+
+def _content(finding: Finding) -> tuple[str, str, str]:
+    """What the findings of a plan and of a rule about one mistake have in common."""
+    return finding.target, finding.detail, finding.remedy
 
 
 def _unsettled(root: Path, part: ClusterPart, findings: Iterable[Finding]) -> Unsettled:

@@ -48,6 +48,10 @@ def test_a_query_that_the_plan_reports_has_no_finding_of_a_rule(project: Project
     (one,) = (finding for finding in project.check() if finding.code in ("AUT010", "POL111"))
     assert (one.code, one.target, one.field) == ("AUT010", "resource-chat", "resources[0].scale.query")
     assert (project.root / one.file).read_text().splitlines()[one.line - 1].find("query:") > 0
+    # A waiver of the plan's finding does not cover the rule, which blocks an apply.
+    project.add("modelyard:waivers: [{code: AUT010, reason: later, expires: 2030-01-01, by: ada}]")
+    found = [finding for finding in project.check() if finding.code in ("AUT010", "POL111")]
+    assert [(finding.code, finding.blocks) for finding in found] == [("POL111", True), ("AUT010", False)]
     # Without an image, the resource has no object yet.
     project.edit("image: 'images.example.com/a:1.2.3', ", "")
     (one,) = (finding for finding in project.check() if finding.code in ("AUT010", "POL111"))
