@@ -252,7 +252,7 @@ def test_a_malformed_line_of_the_lock_and_an_unused_patch(repository: Any) -> No
     repository.add("patches/patches.lock", "garbage\n")
     repository.add("patches/mine/v1/schema.json", "{")
     repository.add("patches/mine/v1/meta.yaml", "when: listed\n")
-    repository.add("patches/mine/v1/patch.yaml.j2", "# target: x\n")
+    repository.add("patches/mine/v1/patch.yaml.j2", "# target: x\napiVersion: v1\nkind: Service\n")
     found = repository.preview()
     assert found.stacks == ()
     assert sorted(finding.code for finding in found.project.new) == ["PAT003", "PAT009"]
