@@ -111,7 +111,7 @@ def test_a_schema_fetches_no_address_and_reads_no_file(schema: Any, server: Coun
 def test_the_schema_of_a_patch_fetches_no_address(schema: Any, server: Counting, tmp_path: Path) -> None:
     folder = tmp_path / "patches/mine/v1"
     folder.mkdir(parents=True)
-    (folder / "patch.yaml.j2").write_text("")
+    (folder / "patch.yaml.j2").write_text("# target: a\nkind: Service\n")
     (folder / "meta.yaml").write_text("description: mine\n")
     (folder / "schema.json").write_text(json.dumps(filled(schema, server.url, tmp_path / "a.json")))
     assert bool(load_library(tmp_path).findings) == (schema in OUTSIDE)
