@@ -35,7 +35,6 @@ from modelyard.plan.trace import kind_of, place_field, trace
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack, dotted
-from modelyard.stack.names import without_users
 from modelyard.workloads import Workload, by_object
 from modelyard.workloads.facts.jobs import places_of_deployments
 from modelyard.workloads.facts.notebooks import places_of_servers
@@ -136,7 +135,6 @@ def _without_echoes(findings: tuple[Finding, ...], *, complete: bool) -> tuple[F
     """
     if not complete:
         findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
-    findings = without_users(findings)
     causes = {finding.code for finding in findings if finding.blocks}
     places = ("gpu.model", *(f"{role}.replicas" for role in WORKER_ROLES))
     echoes = {("RES101", place) for place in places} if causes.intersection(_UNFIT) else set()

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.patterns import regex
 from modelyard.stack.config import Stack
 from modelyard.stack.shape import field_of
 from modelyard.stack.words import did_you_mean, few
@@ -15,8 +14,6 @@ MANY: Final = 8
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """The alphabet that Kubernetes uses for generated name endings: no vowels, so that no words appear."""
 _ENDING: Final = 5
-_TWICE: Final = regex(r"(\w+)\[\d+\]\.name \1 contains .+ twice")
-"""Field and summary of a finding of :func:`named_twice`."""
 
 
 def repeated(names: Iterable[str]) -> tuple[int, ...]:
@@ -47,41 +44,6 @@ def named_twice(stack: Stack, code: str, section: str) -> Iterator[Finding]:
             f"{section} contains {names[index]} twice",
             "rename or drop one of them",
         )
-
-
-_DEFINED_IN: Final = {
-    "bucket": "buckets",
-    "clusters": "workerClusters",
-    "environment": "environments",
-    "flavor": "flavors",
-    "job": "jobs",
-    "partition": "partitions",
-    "priority": "priorities",
-    "provider": "providers",
-    "reachedBy": "providers",
-    "resource": "resources",
-    "rollout": "resources",
-    "team": "teams",
-}
-"""The list of the stack file that defines a name, by the key of an entry that uses it."""
-
-
-def without_users(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Returns the findings without those about undefined names of a list that contains a name twice.
-
-    Usually one of the two names was meant to be the undefined one. The finding about the name then lists its users.
-    """
-    findings = tuple(findings)
-    twice = {one: found[1] for one in findings if (found := _TWICE.fullmatch(f"{one.field} {one.summary}"))}
-    users: dict[str, list[str]] = {section: [] for section in twice.values()}
-    kept = []
-    for one in findings:
-        section = _DEFINED_IN.get(one.field.rpartition(".")[2].partition("[")[0], "")
-        if section in users and one.summary.endswith(("which is not defined", "nor a remote cluster")):
-            users[section].append(one.summary)
-        else:
-            kept.append(one)
-    return tuple(one._replace(detail=few(users[twice[one]], MANY, "; ")) if one in twice else one for one in kept)
 
 
 def instead(name: str, known: Collection[str], kind: str) -> str:

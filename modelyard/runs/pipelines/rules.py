@@ -306,7 +306,6 @@ class _Judge:
         found = [bucket.reached_by for bucket in buckets if bucket.name == place.bucket]
         if not found:
             remedy = instead(place.bucket, [bucket.name for bucket in buckets], "buckets")
-            at = (*at, "bucket")
             yield self._error("PIP008", at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy)
         elif (
             len(found) == 1

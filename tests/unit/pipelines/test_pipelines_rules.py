@@ -88,18 +88,8 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             "inputs",
         ),
         (NIGHTLY._replace(artifacts=None), "PIP008", "pipelines[0]", "writes data-set, model, but does not set where"),
-        (
-            NIGHTLY._replace(artifacts=Place("lace", "x")),
-            "PIP008",
-            "pipelines[0].artifacts.bucket",
-            "which is not defined",
-        ),
-        (
-            NIGHTLY._replace(inputs={"raw": Place("lace", "x")}),
-            "PIP008",
-            "pipelines[0].inputs.raw.bucket",
-            "the input raw",
-        ),
+        (NIGHTLY._replace(artifacts=Place("lace", "x")), "PIP008", "pipelines[0].artifacts", "which is not defined"),
+        (NIGHTLY._replace(inputs={"raw": Place("lace", "x")}), "PIP008", "pipelines[0].inputs.raw", "the input raw"),
     ],
 )
 def test_each_mistake_is_a_finding_with_its_place(pipeline: Pipeline, code: str, field: str, words: str) -> None:

@@ -8,9 +8,7 @@ import pytest
 
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
-from modelyard.stack.jobs import Job, Pipeline, Resource, Stage
 from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team, Toleration
-from modelyard.stack.remote import Bucket, Place, Provider
 from modelyard.workloads import node_labels
 
 A10 = Flavor("a10", "A10", tolerations=(Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule"),))
@@ -136,39 +134,6 @@ def test_duplicate_names_are_an_error(dev: Any) -> None:
         "priorities[1].name",
     }
     assert site.plan().blocked
-
-
-@pytest.mark.parametrize(
-    ("asked", "field", "users"),
-    [
-        ({"teams": (VISION,), "flavors": (A10._replace(name="a11"),) * 2}, "flavors[1].name", 1),
-        ({"teams": (SPEECH,) * 2, "resources": (Resource("r", "training", team="vision"),)}, "teams[1].name", 1),
-        (
-            {
-                "buckets": (Bucket("data", "s3://models", ("platform",)),) * 2,
-                "pipelines": (
-                    Pipeline("p", (Stage("s", "train"),), Place("models", "p"), {"clicks": Place("models", "c")}),
-                ),
-                "jobs": (Job("train", "training", command=("python",)),),
-            },
-            "buckets[1].name",
-            2,
-        ),
-        (
-            {"providers": (Provider("gpus", "lambda"),) * 2, "buckets": (Bucket("data", "s3://models", ("lambda",)),)},
-            "providers[1].name",
-            1,
-        ),
-    ],
-)
-def test_the_users_of_a_name_renamed_to_a_taken_one_are_no_further_errors(
-    dev: Any, asked: dict[str, Any], field: str, users: int
-) -> None:
-    undefined = {"QUE003", "RES210", "PIP008", "REM010"}
-    found = dev.asking(**{"flavors": (A10,), **asked}).plan().findings
-    assert not undefined & {finding.code for finding in found}
-    (detail,) = (finding.detail for finding in found if finding.field == field)
-    assert len(detail.split("; ")) == users
 
 
 @pytest.mark.parametrize(
