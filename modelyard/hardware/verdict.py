@@ -294,7 +294,7 @@ def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...], reason: str) -> Proble
     return Problem(
         "GPU007",
         Severity.ADVICE,
-        f"{gpu.short} is supported, but this rests on unverified numbers: {', '.join(uncertain)}{label}",
+        f"the result for {gpu.short} rests on unverified numbers: {', '.join(uncertain)}{label}",
         "check them against the GPU's data sheet before buying",
         detail=_sentence(reason),
     )

@@ -140,10 +140,6 @@ def _without_echoes(findings: tuple[Finding, ...], *, complete: bool) -> tuple[F
     echoes = {("RES101", place) for place in places} if causes.intersection(_UNFIT) else set()
     wrong = (finding.field.partition(".")[0] for finding in findings if finding.blocks)
     echoes |= {("PAR015", field) for field in wrong if field.startswith("partitions[")}
-    # A flavor whose GPU was probably meant to be another one.
-    doubted = [one for one in findings if one.code == "QUE005" and not one.waived]
-    mistaken = [f"{one.field}.gpu" for one in doubted if one.remedy.startswith("did you mean")]
-    echoes |= {(one.code, one.field) for one in findings if one.code.startswith("GPU") and one.field in mistaken}
     return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings
 
 

@@ -205,12 +205,10 @@ def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | No
 
 
 def _is_misspelled(config: Config, ask: Ask, team: Team, kinds: Kinds) -> bool:
-    """Whether only a misspelled label keeps a flavor of the team from having the run's GPUs; another finding, if it is
-    not waived, reports a flavor whose labels no node has.
+    """Whether only a misspelled label keeps a flavor of the team from having the run's GPUs; another finding reports
+    a flavor whose labels no node has.
     """
     if team.clusters or not ask.products or gpu_flavors(config, team, ask.products, ask.resource):
-        return False
-    if any(waiver.code == "QUE005" for waiver in config.waivers):
         return False
     named = map(node_labels, gpu_flavors(config, team, resource=ask.resource))
     return any(
