@@ -1,4 +1,4 @@
-"""A project's rules over everything that it sends to a cluster.
+"""A project's rules over the objects that an apply sends to a cluster.
 
 Owns the definition of a rule (``rule``, ``rule_of_all``), the object that it sees (``Subject``), reading a project's
 rules and assertions from ``policies/``, levels and parameters, and running them: over a plan for the command line, over
