@@ -127,6 +127,7 @@ def _current(configs: Iterable[KubeConfig]) -> str | None:
 
 
 def _client(config: KubeConfig, context: str) -> Client:
+    _check_server(config, context)
     way = route(config, context, os.environ)
     proxy = None if way.proxy is None else way.proxy.reveal()
     if proxy is not None:
@@ -178,6 +179,18 @@ def _with_files(config: SingleConfig) -> SingleConfig:
     return config
 
 
+def _check_server(config: KubeConfig, context: str) -> None:
+    """Rejects an address of the API server that is not a URL; the error would not name it."""
+    server = config.clusters[config.contexts[context].cluster].server
+    try:
+        urlsplit(server)
+        httpx2.URL(server)
+    except (ValueError, httpx2.InvalidURL):
+        summary = "the address of the API server is not a URL"
+        remedy = "correct server of the cluster in the kubeconfig: kubectl config view shows it"
+        raise ClusterError(summary, remedy, lasting=True) from None
+
+
 def _check_proxy(url: str) -> None:
     """Rejects a proxy that the client cannot use; the client's message is not for users and may quote a password."""
     try:
@@ -216,7 +229,13 @@ def _with_plugin_info(config: SingleConfig) -> SingleConfig:
 
 
 def _no_credentials(error: Exception) -> ClusterError:
-    return ClusterError(f"the kubeconfig's credentials cannot be used: {_why(error)}", "log in to the cluster again")
+    if isinstance(error, ReadError):
+        remedy = "correct the file or its path in the kubeconfig"
+    elif isinstance(error, FileNotFoundError) and error.filename:
+        remedy = "install this credential plugin, or correct its command in the kubeconfig"
+    else:
+        remedy = "log in to the cluster again"
+    return ClusterError(f"the kubeconfig's credentials cannot be used: {_why(error)}", remedy)
 
 
 def _why(error: Exception) -> str:
