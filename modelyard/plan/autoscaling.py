@@ -263,7 +263,6 @@ def check_scalers(targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> I
                 f"{' and '.join(found)} {'sets' if len(found) == 1 else 'set'} spec.replicas of {target.name}",
                 target=target.name,
                 field="spec.replicas",
-                detail="modelyard would set it too, and each would keep overwriting the other",
-                remedy="leave the field to that autoscaler (drop the patch or its parameter), or delete the "
-                "autoscaler first",
+                detail=f"modelyard and {' and '.join(found)} would keep overwriting each other",
+                remedy="drop the patch or its parameter, or delete the autoscaler first",
             )

@@ -150,15 +150,16 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
     natures = {kind: sorted({one.manager for one in owners if nature(one, installers) == kind}) for kind in _NATURES}
     if controllers := natures["controller"]:
         writers = " and ".join(controllers)
+        one = writers if len(controllers) == 1 else "one of them"
         return Finding(
             "OWN002",
             Severity.ERROR,
             f"{writers} keeps writing {field}" if len(controllers) == 1 else f"{writers} keep writing {field}",
             target=target,
             field=field,
-            detail="modelyard would set it too, and each would keep overwriting the other",
-            remedy="leave the field to it (drop the patch or its parameter); if it is an installer, or a controller "
-            "that you have removed, list it under platform.installers",
+            detail=f"modelyard and {writers} would keep overwriting each other",
+            remedy=f"drop the patch or its parameter; if {one} is an installer, or a controller that you have "
+            "removed, list it under platform.installers",
         )
     if programs := natures["program"]:
         return Finding(
@@ -178,7 +179,8 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             f"{'its' if len(tools) == 1 else 'their'} next sync",
             target=target,
             field=field,
-            remedy="configure it to ignore fields that modelyard sets, or change them in its source",
+            remedy=f"configure {' and '.join(tools)} to ignore the fields that modelyard sets, or change them at "
+            "the source",
         )
     return Finding(
         "OWN001",
@@ -216,7 +218,10 @@ def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding:
     """The finding about an object in the home cluster for which :func:`other_mode` is true."""
     mode = annotations_of(live).get(MODE_ANNOTATION)
     if managed and mode is None:
-        summary = f"mode managed would take over every field of {target}, which modelyard did not create"
+        mode, summary = (
+            "existing",
+            f"mode managed would take over every field of {target}, which modelyard did not create",
+        )
     else:
         wanted = "managed" if managed else "existing"
         summary = f"mode {wanted} would replace what runs as {target}, applied in mode {mode}"
@@ -226,5 +231,5 @@ def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding:
         summary,
         target=target,
         field="platform.mode",
-        remedy="keep the mode, or destroy the stack first and release the old objects (modelyard explain OWN004)",
+        remedy=f"set platform.mode to {mode}; modelyard explain OWN004 describes how to change the mode",
     )

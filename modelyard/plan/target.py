@@ -237,7 +237,7 @@ def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:
             f"Ray's autoscaler sets replicas of {whose}",
             target=target.name,
             field=str(field),
-            detail="modelyard would set them too, and each would keep overwriting the other",
+            detail="modelyard and Ray's autoscaler would keep overwriting each other",
             remedy=f"drop {patch.partition('@')[0]} under modelyard:patches (enabled: false), "
             f"or set enableInTreeAutoscaling of the {kind} to false",
         )

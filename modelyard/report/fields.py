@@ -58,7 +58,7 @@ def asked_by(change: FieldChange) -> str:
     if change.back is not None:
         names = sorted({owner.manager for owner in change.back})
         return f"restored to {' and '.join(names)}" if names else "restored"
-    return "released" if change.after is merge.ABSENT else "the API server"
+    return "removed" if change.after is merge.ABSENT else "the API server"
 
 
 def is_own_note(change: FieldChange) -> bool:

@@ -85,12 +85,12 @@ def test_hostile_names_of_patches_are_escaped(dev: Plan) -> None:
             assert "\x1b" not in text(dev._replace(targets=changed))
 
 
-def test_a_released_field_is_listed_under_released(dev: Plan) -> None:
+def test_a_removed_field_is_listed_under_removed(dev: Plan) -> None:
     (worker,) = (target for target in dev.targets if target.name == WORKER)
     gone = worker.changes[0]._replace(path=merge.Path.parse("spec.paused"), before=True, after=merge.ABSENT, patch=None)
     changed = worker._replace(changes=(*worker.changes, gone))
     shown = text(dev._replace(targets=tuple(changed if target is worker else target for target in dev.targets)))
-    assert "\n     released  paused  - true\n" in shown
+    assert "\n     removed  paused  - true\n" in shown
     assert "\n     ray-worker@v1\n" in shown
 
 
