@@ -108,8 +108,14 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
             else:
                 yield Misfit(path, f"{where} is {value}, which is not a valid value", f"write {listed(words)}")
         case "type":
-            wanted = kinds_of(schema["type"])
-            yield Misfit(path, f"{where} is {given(error.instance, path, {})}; it must be {wanted}", f"write {wanted}")
+            wanted, value = kinds_of(schema["type"]), given(error.instance, path, {})
+            remedy = f"write {wanted}"
+            if isinstance(error.instance, str) and schema["type"] == "array":
+                remedy = f"write a list: [{value}]"
+            for key, one in schema.get("properties", {}).items():
+                if error.instance in one.get("enum", ()):
+                    remedy = f"write {{{key}: {value}}}"
+            yield Misfit(path, f"{where} is {value}; it must be {wanted}", remedy)
         case _:
             meaning = _meaning(schema)
             wrong = "empty" if error.instance in ("", []) else f"{given(error.instance, path, {})}: {_why(error)}"
