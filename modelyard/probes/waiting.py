@@ -131,7 +131,7 @@ async def wait(
             say(f"{SAYS}{drain.name}: {verdict.line}")
         if verdict.failed:
             raise GaveUp(
-                f"{drain.name} was not seen idle by {described(drain.source)}: {verdict.failed}. "
+                f"the wait for {drain.name}'s jobs failed ({described(drain.source)}): {verdict.failed}. "
                 f"{', '.join(drain.targets)} {'is' if len(drain.targets) == 1 else 'are'} not changed; "
                 "run again to keep waiting, or with --no-drain (MODELYARD_NO_DRAIN) to skip the wait"
             )
