@@ -338,6 +338,7 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
 
 def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Set[str]) -> Iterator[Finding]:
     """Running GPU pods that this change stops before the longest job of their backend could end."""
+    wait = "" if config.drain.enabled else "drop drain.enabled, so that the apply waits for jobs; or "
     for target in targets:
         backend = backend_of(target.role)
         trains = target.role in WORKER_ROLES and (target.dropped or target.name in workloads)
@@ -359,5 +360,5 @@ def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Set[str]) 
                 target=target.name,
                 field=f"{target.role}.gracePeriod",
                 detail=f"jobs may take up to {in_words(longest)}; running pods keep their current grace period",
-                remedy="apply while no training job runs on this backend",
+                remedy=f"{wait}apply while no training job runs on this backend",
             )

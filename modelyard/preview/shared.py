@@ -142,7 +142,8 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
         elif patch.sha256 == before[name]:
             if name not in after:
                 remedy = f"restore its line in {LOCK}: a release never changes"
-                yield _error(f"released patch {shown} was un-released: its line in the lock is gone", remedy, LOCK, 0)
+                summary = f"released patch {shown} is unchanged, but its line in the lock was removed"
+                yield _error(summary, remedy, LOCK, 0)
         elif after.get(name, patch.sha256) == patch.sha256:
             newest = max(int(one[1:]) for one in library.patches[patch_name])
             how = "rewritten" if name in after else "removed"

@@ -199,7 +199,7 @@ def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Map
         # The stack file may have another value on that line.
         summary=finding.summary.replace(finding.field, f"{last} of {name}", 1),
         detail=f"{name} has this value without a patch: {why}. {finding.detail}".rstrip(),
-        remedy="let a patch set it",
+        remedy="set it in a patch of your own, or in the platform's own configuration",
     )
     if finding.field not in off:
         return finding

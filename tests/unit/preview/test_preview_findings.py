@@ -280,7 +280,7 @@ def test_a_release_taken_back_is_an_error_and_its_stacks_use_drafts(repository: 
     assert all(stack.targets == () and stack.fixed == () for stack in found.stacks)
     (finding,) = found.project.new
     assert (finding.code, finding.severity) == ("PAT003", Severity.ERROR)
-    assert "ray-worker@v1 was un-released" in finding.summary
+    assert "its line in the lock was removed" in finding.summary
 
 
 def test_a_release_alone_fixes_a_warning_of_each_stack_and_has_no_steps(repository: Any) -> None:
@@ -308,7 +308,7 @@ def test_an_unreadable_lock_takes_no_release_back(repository: Any, content: str 
         file.write_text(content)
     found = repository.preview()
     assert [finding.code for finding in found.project.new] == ["PAT003"]
-    assert "un-released" not in found.project.new[0].summary
+    assert "the lock was removed" not in found.project.new[0].summary
     assert "PAT018" not in {finding.code for stack in found.stacks for finding in stack.new}
 
 
