@@ -73,8 +73,8 @@ def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | N
         Severity.ERROR,
         f"{target.name} was not applied: it {words}",
         target=target.name,
-        detail="an undo restores the state that the plan started from, so modelyard changes nothing if that "
-        "state has changed",
+        detail="a later destroy would restore the values that the plan read, so modelyard changes nothing if they "
+        "have changed",
         remedy="plan again",
     )
 

@@ -117,7 +117,7 @@ def doubts(name: str, kept: ReversibleRequest) -> Iterator[Finding]:
             Severity.WARNING,
             f"the earlier values of the fields that modelyard owns on {name} are unknown",
             target=name,
-            detail="the ledger is missing or unreadable, and Pulumi's state does not have them; an undo "
+            detail="the ledger is missing or unreadable, and Pulumi's state does not have them; a restore "
             "removes the fields, and each takes its default",
             remedy="if the defaults are right, do nothing; otherwise destroy, then apply the installer's values",
         )
