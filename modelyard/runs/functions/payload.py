@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from modelyard.cluster.pool_objects import RESULT, STACK
+from modelyard.cluster.pool_objects import FUNCTION, NOTEBOOK, RESULT, STACK
 from modelyard.hiding import Confidential
 from modelyard.runs.functions import runner
 
@@ -27,10 +27,8 @@ FOLDER: Final = "/run/modelyard/call"
 """The folder of the container where the Secret is mounted."""
 LARGEST: Final = 1024 * 1024
 """The most bytes of all values of a Secret together (Kubernetes' MaxSecretSize)."""
-FUNCTION: Final = "modelyard.dev/function"
-"""Annotation with the name of the function."""
 _PROOF: Final = hashlib.sha256().digest_size
-_OF_NOTEBOOKS: Final = ("modelyard.dev/notebook", RESULT)
+_OF_NOTEBOOKS: Final = (NOTEBOOK, RESULT)
 
 
 class CallError(Exception):

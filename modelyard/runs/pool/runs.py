@@ -1,12 +1,16 @@
 """Runs: groups the objects that submissions created, with one state for each run."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pool_objects import (
     FLAVOR,
+    FUNCTION,
     JOB,
     LATER,
+    NOTEBOOK,
     PIPELINE,
     PIPELINE_RUN,
     QUEUE,
@@ -141,9 +145,18 @@ class Run(NamedTuple):
         return run_words(self.stack, self.name, self.remote)
 
     @property
+    def function(self) -> str:
+        """Name of the function that was called; empty for every other run."""
+        return str(annotations_of(self.parts[0].body.reveal()).get(FUNCTION, ""))
+
+    @property
     def again(self) -> str:
-        """The command that submits the run again."""
-        return f"modelyard {'pipeline' if self.stages else 'job'} submit {self.stack} {self.job}"
+        """What starts the run again, as an instruction."""
+        if self.function:
+            return f"call {self.function} again"
+        notebook = str(annotations_of(self.parts[0].body.reveal()).get(NOTEBOOK, ""))
+        what = quote(PurePosixPath(notebook).name) if notebook else self.job
+        return f"submit it again: modelyard {'pipeline' if self.stages else 'job'} submit {self.stack} {what}"
 
     @property
     def dispatched(self) -> bool:

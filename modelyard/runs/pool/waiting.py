@@ -63,7 +63,7 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     if spec_of(work.body).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
         diagnosis.cause("queue", "Kueue has deactivated the run and does not retry it", words)
-        diagnosis.helps.append(f"correct what stopped it, then submit it again: {run.again}")
+        diagnosis.helps.append(f"correct what stopped it, then {run.again}")
         return
     if "clusterqueues" in known.objects.unread:
         diagnosis.cause("queue", "these credentials may not read Kueue clusterqueues, so quotas are unknown")

@@ -60,7 +60,7 @@ def why(
         case "suspended":
             diagnosis.cause("queue", "its objects are suspended and name no queue, so they cannot start")
             first = "" if run.remote else "give its job or resource a team, and "
-            diagnosis.helps.append(f"{first}submit it again: {run.again}")
+            diagnosis.helps.append(f"{first}{run.again}")
             return diagnosis.why(run, "is suspended")
         case "queued":
             waiting = [part for part in run.parts if part.state == "queued"]
@@ -116,7 +116,7 @@ def _given_up(run: Run, diagnosis: DiagnosisBuilder) -> None:
     diagnosis.cause(
         "queue", f"the Job that starts its stages {end}, so {stages} cannot start", leader.message if leader else None
     )
-    diagnosis.helps.append(f"submit it again: {run.again}")
+    diagnosis.helps.append(run.again)
 
 
 def _failed(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder, known: Evidence) -> Diagnosis:
@@ -131,7 +131,7 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder
     elif run.clusters:
         add_clusters(run, diagnosis)
         diagnosis.helps.append(
-            f"submit it again and follow its log: {run.again}, then modelyard job logs with --follow"
+            f"{run.again}; follow its log while it runs: modelyard job logs {run.stack} RUN --follow"
         )
     elif not pods and run.reason != "DeadlineExceeded":
         diagnosis.cause("pods", "its pods are deleted, so their exit codes are unknown")
@@ -276,12 +276,19 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
         logs: whether there are pods whose logs can be read.
     """
     reasons = {end.reason for end in ends}
+    is_notebook = bool(run.result or run.function)
     if "OOMKilled" in reasons:
-        yield f"give the job's resource more memory; modelyard size {run.stack} shows what it is estimated to need"
+        if is_notebook:
+            yield "raise notebooks.memory in the stack file: it is the memory for each GPU"
+        else:
+            yield f"give the job's resource more memory; modelyard size {run.stack} shows what it is estimated to need"
     # For a SparkApplication, only the driver reports it.
     if "DeadlineExceeded" in (run.reason, *reasons):
-        yield "raise the job's timeLimit, or have it continue from a checkpoint"
+        limit = "notebooks.timeLimit in the stack file" if is_notebook else "the job's timeLimit"
+        if run.function:
+            limit = "time_limit of the call"
+        yield f"raise {limit}, or have it continue from a checkpoint"
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:
-        yield f"its node removed the pods, so a new run may succeed: {run.again}"
+        yield f"its node removed the pods, so a new run may succeed; {run.again}"
     if logs and ("Error" in reasons or not reasons):
         yield f"read its log: modelyard job logs {run.words}"

@@ -384,6 +384,28 @@ def test_the_reason_of_a_failed_run(ask: Any, golden: Golden, reason: str, pods:
     golden(told(ask(body, [pod("a-0", "n1", phase="Failed", **ended(*one)) for one in pods.items()])))
 
 
+@pytest.mark.parametrize(
+    ("notes", "limit", "again"),
+    [
+        (
+            {"notebook": "/home/jovyan/work/a b.ipynb", "result": "/home/jovyan/work/a b.train-1.ipynb"},
+            "raise notebooks.timeLimit in the stack file",
+            "submit it again: modelyard job submit dev 'a b.ipynb'",
+        ),
+        ({"function": "train"}, "raise time_limit of the call", "call train again"),
+    ],
+    ids=["notebook", "function"],
+)
+def test_remedies_of_notebooks_and_calls(ask: Any, notes: dict[str, str], limit: str, again: str) -> None:
+    body = job("notebook-1", conditions=[condition("Failed", reason="DeadlineExceeded")], startTime=LONG_AGO)
+    body["metadata"]["annotations"] = {f"modelyard.dev/{key}": value for key, value in notes.items()}
+    ends = {"OOMKilled": 137, "Evicted": 1}
+    helps = ask(body, [pod(reason, "n1", phase="Failed", **ended(reason, code)) for reason, code in ends.items()]).helps
+    assert helps[0].startswith("raise notebooks.memory")
+    assert helps[1].startswith(limit)
+    assert helps[2].endswith(again)
+
+
 def test_an_application_of_spark_that_ran_too_long(ask: Any, golden: Golden) -> None:
     body = spark("etl-11111", state="FAILED", message="driver pod failed")
     driver = pod(
