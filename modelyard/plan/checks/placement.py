@@ -237,7 +237,7 @@ def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
 
 
 def _in_the_way(pods: Pods, room: Room) -> set[str]:
-    """The taints without which a node would take the pods."""
+    """The taints without which a node would take the pods, except those that keep pods without GPUs off GPU nodes."""
     if any(amount > room.largest.get(name, amount) for name, amount in pods.requests.items()):
         return set()
     tolerant = pods._replace(spec={**pods.spec, "tolerations": [{"operator": "Exists"}]})
@@ -246,7 +246,7 @@ def _in_the_way(pods: Pods, room: Room) -> set[str]:
         keys = {*untolerated(pods, node)} - found
         if keys and _holds(node, tolerant):
             found |= keys
-    return found
+    return found if pods.gpus else {key for key in found if key != GPU_RESOURCE}
 
 
 def _holds(node: Node, pods: Pods) -> bool:

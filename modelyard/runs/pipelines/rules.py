@@ -137,7 +137,8 @@ class _Judge:
             yield self._stage("PIP002", number, "job", summary, remedy)
             return
         if not job.command:
-            remedy = "give the job a command, or roll out its resource: rollout"
+            served = job.type in SERVING and job.resource is not None
+            remedy = "give the job a command" + (f", or replace job by rollout: {job.resource}" if served else "")
             summary = f"runs job {name}, which has no command"
             yield self._stage("PIP002", number, "job", summary, remedy)
         one = self.by_job.get(id(job))

@@ -104,6 +104,14 @@ def test_a_patch_that_replaces_tolerations_names_the_missing_one(dev: Any, tmp_p
     assert "nvidia.com/gpu" in lost.detail
 
 
+def test_pods_without_gpus_are_not_sent_to_gpu_nodes(dev: Any, tmp_path: Path) -> None:
+    sizes = "{requests: {memory: 64Gi}, limits: {memory: 64Gi}}"
+    spec = f"{{template: {{spec: {{containers: [{{name: api-server, resources: {sizes}}}]}}}}}}"
+    finding = finding_of(dev.patched(tmp_path, spec, target="deployment-api-server").plan(), "RES101")
+    assert "has the taint nvidia.com/gpu" in finding.detail
+    assert finding.remedy == "reduce what a pod requests to what one node has, or add nodes"
+
+
 def test_the_remedy_ignores_taints_of_nodes_that_are_too_small(dev: Any, tmp_path: Path) -> None:
     small = tuple(node._replace(allocatable={**node.allocatable, "cpu": Fraction(1)}) for node in dev.state.nodes)
     spec = "{template: {spec: {tolerations: [{key: team, operator: Exists}]}}}"
