@@ -227,7 +227,7 @@ def _old_driver(gpu: GpuModel, cuda: str) -> str:
 
 def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem]:
     first, last, compute = _dotted(gpu.cuda_first), _dotted(gpu.cuda_last), _dotted(gpu.compute)
-    images = "platform images" if use.platform else "images"
+    where = "platform.cuda" if use.platform else "cuda of the resource, of runtime or of notebooks"
     if use.cuda is None:
         if code.mode in ("native", "compatible") and gpu.ongoing:
             return []
@@ -237,7 +237,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
                 "GPU005",
                 Severity.ADVICE,
                 f"{gpu.short} needs images of CUDA {bounds}, but the CUDA version of its images is not set",
-                "set `cuda` of the resource, of `runtime` or of `notebooks`, whichever has the image",
+                f"set {where}, whichever has the image",
             )
         ]
     if code.mode == "dropped":
@@ -246,7 +246,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
                 "GPU005",
                 Severity.ERROR,
                 f"CUDA {use.cuda} no longer has code for {gpu.short} (compute capability {compute})",
-                f"choose a newer GPU, or {images} of CUDA {last} or older",
+                f"choose a newer GPU, or use images of CUDA {last} or older and set {where}",
                 brief=f"dropped by CUDA {use.cuda}",
             )
         ]
@@ -268,7 +268,8 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
             "GPU005",
             Severity.ERROR,
             f"CUDA {use.cuda} has no machine code for {gpu.short} {native}",
-            f"choose an older GPU, or images of CUDA {first} or newer; {embed} if they embed PTX",
+            f"choose an older GPU, or use images of CUDA {first} or newer and set {where}; if the images embed PTX, "
+            f"{embed}",
             brief=f"no code in CUDA {use.cuda}",
         )
     ]
