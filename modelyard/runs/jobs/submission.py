@@ -361,6 +361,7 @@ def _memory(stack: Stack, index: int, job: Job, one: Sized | None) -> Iterator[F
                 where,
                 f"the {what} of job {job.name} {verb} {quantity.memory(memory)}, which leaves Spark a heap of "
                 f"{max(heap, 0)}Mi",
-                f"give them at least {(LEAST_HEAP + max(overhead, LEAST_OVERHEAD)) // 256 * 256 + 256}Mi",
+                f"set {'spark.driverMemory' if what == 'driver' else 'memory of its resource'} to "
+                f"{(LEAST_HEAP + max(overhead, LEAST_OVERHEAD)) // 256 * 256 + 256}Mi or more",
                 detail=f"{overhead}Mi are overhead, outside the heap; Spark starts with {LEAST_HEAP}Mi or more",
             )
