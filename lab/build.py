@@ -154,7 +154,7 @@ def _make(tool: Tool, go: Go, folder: Path, say: Say, prefix: str) -> None:
         result.mkdir()
         log = work / "log"
         for copy in tool.copies:
-            _copy(copy, tool, go, source, result, log)
+            _copy(copy, tool, go, source=source, result=result, log=log)
         stamps = [f"-X {name}={text}" for name, text in tool.stamps]
         flags = " ".join(["-s", "-w", *stamps])
         made = ((tool.name, tool.package), *tool.also) if tool.package is not None else tool.also
@@ -173,7 +173,7 @@ def _expected(seconds: int) -> str:
     return f"about {seconds} s" if seconds < 90 else f"about {round(seconds / 60)} min when nothing is cached"
 
 
-def _copy(copy: Copy, tool: Tool, go: Go, source: Path, result: Path, log: Path) -> None:
+def _copy(copy: Copy, tool: Tool, go: Go, *, source: Path, result: Path, log: Path) -> None:
     _go(go, ["mod", "download", copy.module], source, log, tool.name)
     listed = _go(go, ["list", "-mod=readonly", "-m", "-json", copy.module], source, log, tool.name)
     module = Path(json.loads(listed)["Dir"])

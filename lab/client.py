@@ -43,6 +43,7 @@ class Client:
         method: str,
         path: str,
         body: Any = None,
+        *,
         content_type: str = JSON,
         timeout: float = 60,
         accept: str = JSON,
@@ -60,19 +61,20 @@ class Client:
         kept: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
         if kept is not None:
             try:
-                return self._send(kept, method, path, data, headers, timeout)
+                return self._send(kept, method, path, data=data, headers=headers, timeout=timeout)
             except _CLOSED:
                 # The server closed the idle connection before it took the request: retrying on a new one is safe.
                 kept.close()
                 self._local.connection = None
         fresh = http.client.HTTPSConnection("127.0.0.1", self._port, context=self._tls, timeout=timeout)
-        return self._send(fresh, method, path, data, headers, timeout)
+        return self._send(fresh, method, path, data=data, headers=headers, timeout=timeout)
 
     def _send(
         self,
         connection: http.client.HTTPSConnection,
         method: str,
         path: str,
+        *,
         data: bytes | None,
         headers: dict[str, str],
         timeout: float,

@@ -185,7 +185,7 @@ class Lab:
             if not token:
                 raise LabError(f"{user} has no token; use kubeconfig_of({user!r})")
             client = self._clients.setdefault(user, Client(self._ports.api, self.folder / "pki" / "ca.crt", token))
-        return client.request(method, path, body, content_type, timeout, accept)
+        return client.request(method, path, body, content_type=content_type, timeout=timeout, accept=accept)
 
     def store(self, operation: str, body: Mapping[str, Any]) -> Any:
         """Send one request to etcd, such as ``range`` or ``txn``, as JSON: keys and values are base64.

@@ -96,7 +96,7 @@ def _apply(lab: "Lab", path: str, body: dict[str, Any]) -> None:
 
 
 def _must(lab: "Lab", path: str, body: dict[str, Any], content_type: str) -> None:
-    answer = lab.request("PATCH", path, body, content_type)
+    answer = lab.request("PATCH", path, body, content_type=content_type)
     if answer.status not in (200, 201):
         message = answer.body.get("message") if isinstance(answer.body, dict) else answer.body
         raise LabError(f"the API server refused {path}: {message}")

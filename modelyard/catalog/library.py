@@ -228,16 +228,16 @@ def load_library(root: Path) -> Library:
     try:
         (locked, bad_lines), lines = read_lock(folder), lock_lines(folder)
     except ReadError as error:
-        findings.append(_error("PAT003", LOCK, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
+        findings.append(_error("PAT003", LOCK, f"{LOCK_FILE} cannot be read: {error.reason}", remedy=error.remedy))
         locked, bad_lines, lines = {}, (), {}
     if not findings and is_blank(folder):
         remedy = f"restore it (git log -- {LOCK}); in a new project, remove it and run: modelyard patches --release"
-        findings.append(_error("PAT003", LOCK, f"{LOCK} is empty", remedy))
+        findings.append(_error("PAT003", LOCK, f"{LOCK} is empty", remedy=remedy))
     unclear = bool(findings or bad_lines)
     wanted = locked.keys() if has_lock(folder) and not unclear else None
     findings += first(
         # The other content is not quoted: it may be anything.
-        _error("PAT003", LOCK, f"line {number} {what}", remedy, number)
+        _error("PAT003", LOCK, f"line {number} {what}", remedy=remedy, line=number)
         for number in bad_lines
         for what, remedy in (_bad_line(number, lines, locked),)
     )
@@ -245,12 +245,12 @@ def load_library(root: Path) -> Library:
     try:
         # Schemas may come from anyone. Each file has its limits, and all together have this one.
         with BUDGET.limit(SECONDS):
-            _load_all(folder, root, patches, locked, findings, at)
+            _load_all(folder, root, patches, locked=locked, findings=findings, at=at)
             patches = _with_built_in(folder, patches, wanted, findings)
     except TimeUp:
         summary = f"{at[-1]} was still being read after {SECONDS:g} seconds; later patches are unknown"
         remedy = "remove patches, or use shorter patterns with fewer repetitions in their schemas"
-        findings.append(_error("PAT009", at[-1], summary, remedy))
+        findings.append(_error("PAT009", at[-1], summary, remedy=remedy))
         return Library(patches, tuple(findings), frozenset(locked), has_lock(folder))
     _compare_with_lock(patches, locked, folder, lines, findings)
     every = [patch for own in patches.values() for patch in own.values()]
@@ -348,8 +348,8 @@ def _compare_with_built_in(
                     "PAT003",
                     f"{patch.file}/{TEMPLATE}",
                     f"built-in patch {patch.id} has other content than {patch.file}",
-                    f"rename {patch.file} to {_next_version(folder, name)}: a built-in version never changes",
-                    1,
+                    remedy=f"rename {patch.file} to {_next_version(folder, name)}: a built-in version never changes",
+                    line=1,
                 )
             )
 
@@ -374,6 +374,7 @@ def _load_all(
     folder: Path,
     root: Path,
     patches: dict[str, dict[str, PatchVersion]],
+    *,
     locked: Collection[str],
     findings: list[Finding],
     at: list[str],
@@ -387,7 +388,9 @@ def _load_all(
             if not place.is_dir() and (built_in_folder() / place.name).is_dir():
                 # Its versions would silently be replaced by the built-in ones.
                 shown = place.relative_to(root).as_posix()
-                findings.append(_error("PAT009", shown, f"{shown} is not a folder", "remove it, or restore the folder"))
+                findings.append(
+                    _error("PAT009", shown, f"{shown} is not a folder", remedy="remove it, or restore the folder")
+                )
             continue
         versions = {}
         inside = _listed(place, root, findings)
@@ -408,7 +411,7 @@ def _without_version(shown: str, inside: Iterable[Path]) -> Iterator[Finding]:
     stray = [one.name for one in inside if one.name in (META, SCHEMA, TEMPLATE, BASE)]
     if stray and not any(map(Path.is_dir, inside)):
         summary = f"{shown} has {listed(stray, 'and')} outside a version's folder"
-        yield _error("PAT009", shown, summary, f"move the files to {shown}/v1")
+        yield _error("PAT009", shown, summary, remedy=f"move the files to {shown}/v1")
 
 
 def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
@@ -417,7 +420,7 @@ def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
         return list_folder(folder, root)
     except ReadError as error:
         shown = folder.relative_to(root).as_posix()
-        findings.append(_error("PAT009", shown, f"{shown} cannot be listed: {error.reason}", error.remedy))
+        findings.append(_error("PAT009", shown, f"{shown} cannot be listed: {error.reason}", remedy=error.remedy))
         return []
 
 
@@ -425,7 +428,7 @@ def _load_version(folder: Path, name: str, place: str, findings: list[Finding]) 
     shown = f"{place}/{name}/{folder.name}"
     if not _VERSION.fullmatch(folder.name) or not _NAME.fullmatch(name):
         remedy = "name the folders like patches/my-patch/v1, in lower case"
-        findings.append(_error("PAT009", shown, f"{shown} is not a patch version", remedy))
+        findings.append(_error("PAT009", shown, f"{shown} is not a patch version", remedy=remedy))
         return None
     files: dict[str, bytes] = {}
     missing: list[str] = []
@@ -435,13 +438,13 @@ def _load_version(folder: Path, name: str, place: str, findings: list[Finding]) 
         except ReadError as error:
             if not error.missing:
                 summary = f"{shown}/{wanted} cannot be read: {error.reason}"
-                findings.append(_error("PAT009", f"{shown}/{wanted}", summary, error.remedy))
+                findings.append(_error("PAT009", f"{shown}/{wanted}", summary, remedy=error.remedy))
                 return None
             if wanted != BASE:
                 missing.append(wanted)
     if missing:
         remedy = f"add {listed(missing, 'and')}" + ("" if files else ", or remove the folder")
-        findings.append(_error("PAT009", shown, f"{shown} has no {listed(missing)}", remedy))
+        findings.append(_error("PAT009", shown, f"{shown} has no {listed(missing)}", remedy=remedy))
         return None
     patch, wrong = _version_of(name, folder.name, shown, tuple(files.items()))
     findings += wrong
@@ -464,7 +467,7 @@ def _version_of(
             files[wanted].decode()
     except UnicodeDecodeError as error:
         summary = f"{shown}/{wanted} is not UTF-8 text: {not_utf8(error)}"
-        return None, (*findings, _error("PAT009", f"{shown}/{wanted}", summary, "save it as UTF-8"))
+        return None, (*findings, _error("PAT009", f"{shown}/{wanted}", summary, remedy="save it as UTF-8"))
     patch = PatchVersion(name, version, shown, files, meta or Meta())
     try:
         if not isinstance(patch.schema, dict):
@@ -474,7 +477,7 @@ def _version_of(
         findings.append(bad_schema(patch, error))
     except ValueError as error:
         summary, line = _in_schema(error, patch.schema_text)
-        findings.append(_error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
+        findings.append(_error("PAT009", f"{shown}/{SCHEMA}", summary, remedy="correct the schema", line=line))
         patch = PatchVersion(name, version, shown, files, meta or Meta(), usable=False)
     else:
         findings += _repeated_keys(files[SCHEMA], f"{shown}/{SCHEMA}")
@@ -490,10 +493,14 @@ def _without_base(patch: PatchVersion) -> Iterator[Finding]:
 
         summary = f"mode is {patch.meta.use}, but {patch.file} has no {BASE}"
         remedy = f"add {BASE} with the complete objects, or remove mode to change existing objects"
-        yield _error("PAT009", f"{patch.file}/{META}", summary, remedy, line_of(patch.meta_text, ("mode",)) or 1)
+        yield _error(
+            "PAT009", f"{patch.file}/{META}", summary, remedy=remedy, line=line_of(patch.meta_text, ("mode",)) or 1
+        )
     elif all(line.lstrip()[:1] in ("", "#") for line in patch.template.splitlines()):
         remedy = "write # target: NAME and the fields to set, or remove the patch"
-        yield _error("PAT009", f"{patch.file}/{TEMPLATE}", f"{TEMPLATE} of {patch.file} sets no field", remedy, 1)
+        yield _error(
+            "PAT009", f"{patch.file}/{TEMPLATE}", f"{TEMPLATE} of {patch.file} sets no field", remedy=remedy, line=1
+        )
 
 
 def _repeated_keys(content: bytes, shown: str) -> list[Finding]:
@@ -501,7 +508,11 @@ def _repeated_keys(content: bytes, shown: str) -> list[Finding]:
     document, problems = parse(content)  # JSON is YAML, except for some that is not reported here
     found = problems if document is not None else ()
     remedy = "keep one of them"
-    return [_error("PAT009", shown, one.message, remedy, one.line, one.column) for one in found if not one.harmless]
+    return [
+        _error("PAT009", shown, one.message, remedy=remedy, line=one.line, column=one.column)
+        for one in found
+        if not one.harmless
+    ]
 
 
 def check_schema(patch: PatchVersion) -> None:
@@ -522,7 +533,7 @@ def bad_schema(patch: PatchVersion, error: BadSchema) -> Finding:
     document, _ = parse(patch.schema_text.encode())
     line, column = nearest_place(document.keys if document is not None else {}, error.path, (1, 0))
     summary = f"the schema of patch {patch.id} {plain(error.summary, 300)}"
-    return _error("PAT009", f"{patch.file}/{SCHEMA}", summary, error.remedy, line, column)
+    return _error("PAT009", f"{patch.file}/{SCHEMA}", summary, remedy=error.remedy, line=line, column=column)
 
 
 def _in_schema(error: ValueError, text: str) -> tuple[str, int]:
@@ -541,16 +552,22 @@ def read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | Non
     """Returns the keys of a ``meta.yaml``, or None and adds everything that is wrong with it to the findings."""
     value, problem = parse_plain(content)
     if problem is not None:
-        findings.append(_error("PAT009", shown, problem.message, "correct the YAML", problem.line, problem.column))
+        findings.append(
+            _error(
+                "PAT009", shown, problem.message, remedy="correct the YAML", line=problem.line, column=problem.column
+            )
+        )
         return None
     if not isinstance(value, dict):
-        findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(META_KEYS), 1))
+        findings.append(
+            _error("PAT009", shown, "meta.yaml is not a mapping", remedy="write keys: " + ", ".join(META_KEYS), line=1)
+        )
         return None
     if next(_wrong_keys(value), None) is not None:
         document, _ = parse(content)
         places = document.keys if document is not None else {}
         findings += first(
-            _error("PAT009", shown, summary, remedy, places.get((str(key),), (1, 0))[0])
+            _error("PAT009", shown, summary, remedy=remedy, line=places.get((str(key),), (1, 0))[0])
             for key, summary, remedy in _wrong_keys(value)
         )
         return None
@@ -610,12 +627,20 @@ def _missing(name: str, folder: Path, line: int, findings: list[Finding]) -> Fin
         for one in own:
             findings.remove(one)
         summary, broken = f"released patch {name} is broken", own[0]
-        return _error("PAT003", broken.file, summary, restore, broken.line, broken.column, broken.summary)
+        return _error(
+            "PAT003",
+            broken.file,
+            summary,
+            remedy=restore,
+            line=broken.line,
+            column=broken.column,
+            detail=broken.summary,
+        )
     if not os.path.lexists(folder / name):
         detail = f"modelyard {modelyard.__version__} has no built-in version of this name"
         restore += ", or, if it was a built-in version, install the version of modelyard that has it"
     summary = f"released patch {name} is missing"
-    return _error("PAT003", LOCK, summary, f"{restore}; a stack may pin it", line, detail=detail)
+    return _error("PAT003", LOCK, summary, remedy=f"{restore}; a stack may pin it", line=line, detail=detail)
 
 
 def _compare_with_lock(
@@ -638,7 +663,7 @@ def _compare_with_lock(
             summary = f"released patch {patch.id} differs from the built-in one of modelyard {modelyard.__version__}"
             restore = f"restore the line (git log -- {LOCK})"
             remedy = f"{restore}, or install the version of modelyard that the lock was written with"
-            findings.append(_error("PAT003", LOCK, summary, remedy, lines[name], 0, detail))
+            findings.append(_error("PAT003", LOCK, summary, remedy=remedy, line=lines[name], column=0, detail=detail))
             continue
         # The digest covers all files. The lock names those of the project's own versions, the package has the others.
         given = _built_in(name, [])
@@ -648,7 +673,7 @@ def _compare_with_lock(
         if released and not changed:
             summary = f"released patch {patch.id} is unchanged, but its line in the lock was changed"
             remedy = f"restore the line (git log -- {LOCK})"
-            findings.append(_error("PAT003", LOCK, summary, remedy, lines[name], 0, detail))
+            findings.append(_error("PAT003", LOCK, summary, remedy=remedy, line=lines[name], column=0, detail=detail))
             continue
         if changed:
             verb = "differs" if len(changed) == 1 else "differ"
@@ -672,8 +697,8 @@ def _compare_with_lock(
                 # Reviewers look at the patch, not at the lock.
                 f"{patch.file}/{changed[0]}" if changed else patch.file,
                 summary,
-                remedy,
-                1 if changed else 0,
+                remedy=remedy,
+                line=1 if changed else 0,
                 detail=detail,
             )
         )
@@ -687,6 +712,6 @@ def _told_apart(one: str, other: str) -> tuple[str, str]:
 
 
 def _error(
-    code: str, file: str, summary: str, remedy: str, line: int = 0, column: int = 0, detail: str = ""
+    code: str, file: str, summary: str, *, remedy: str, line: int = 0, column: int = 0, detail: str = ""
 ) -> Finding:
     return Finding(code, Severity.ERROR, summary, file=file, line=line, column=column, detail=detail, remedy=remedy)

@@ -51,12 +51,12 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
         index, choice = choices.get(name, (-1, PatchChoice(name)))
         if not choice.enabled or not _concerns(library.latest(name), stack, index >= 0):
             continue
-        patch = _version(library, choice, index, stack, known, findings)
+        patch = _version(library, choice, index, stack=stack, known=known, findings=findings)
         if patch is None or patch.meta.use == "submitted":
             continue
         unknown = len(findings)
         if index >= 0 or _takes_part(patch, known, findings):
-            bound = _bind(patch, choice, index, stack, known, findings)
+            bound = _bind(patch, choice, index, stack=stack, known=known, findings=findings)
             if bound is not None:
                 selected.append(bound)
                 findings += _draft(library, patch)
@@ -133,11 +133,11 @@ def select_for_job(
     )
     if name not in library.patches:
         return None, (Finding("PAT001", Severity.ERROR, f"unknown patch {name!r}", remedy=library.near(name)),)
-    patch = _version(library, choice, index, stack, known, findings)
+    patch = _version(library, choice, index, stack=stack, known=known, findings=findings)
     if patch is None:
         return None, tuple(findings)
     findings += _draft(library, patch)
-    return _bind(patch, choice, index, stack, known, findings), tuple(findings)
+    return _bind(patch, choice, index, stack=stack, known=known, findings=findings), tuple(findings)
 
 
 def version_of(library: Library, stack: Stack, name: str) -> PatchVersion | None:
@@ -149,7 +149,7 @@ def version_of(library: Library, stack: Stack, name: str) -> PatchVersion | None
 
 
 def _version(
-    library: Library, choice: PatchChoice, index: int, stack: Stack, known: Facts, findings: list[Finding]
+    library: Library, choice: PatchChoice, index: int, *, stack: Stack, known: Facts, findings: list[Finding]
 ) -> PatchVersion | None:
     """Returns the version of a patch that the stack pins, else the newest for stacks with these facts."""
     versions = library.patches[choice.name]
@@ -288,7 +288,7 @@ def _filled(patch: PatchVersion, known: Facts, findings: list[Finding]) -> dict[
 
 
 def _bind(
-    patch: PatchVersion, choice: PatchChoice, index: int, stack: Stack, known: Facts, findings: list[Finding]
+    patch: PatchVersion, choice: PatchChoice, index: int, *, stack: Stack, known: Facts, findings: list[Finding]
 ) -> Selected | None:
     params = dict(patch.defaults)
     sources: dict[str, ConfigPath] = {}
@@ -317,7 +317,7 @@ def _bind(
         summary = f"patch {patch.id} cannot take its parameters: {why}"
         findings.append(_misfit(patch, summary, "use fewer parameters or a simpler schema"))
     else:
-        findings += first(_misfits(patch, params, errors, index, sources, stack), whole=whole)
+        findings += first(_misfits(patch, params, errors, index=index, sources=sources, stack=stack), whole=whole)
     return None
 
 
@@ -325,6 +325,7 @@ def _misfits(
     patch: PatchVersion,
     params: Mapping[str, Any],
     errors: Iterable["ValidationError"],
+    *,
     index: int,
     sources: Mapping[str, ConfigPath],
     stack: Stack,

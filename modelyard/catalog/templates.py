@@ -100,7 +100,9 @@ def _documents(patch: PatchVersion, name: str, source: str, params: Mapping[str,
             return _read(patch, file, source, text, make)
     except TimeUp:
         remedy = FEWER if longest(params) else "look for an endless loop"
-        finding = _error("PAT006", patch, file, f"was still rendering {time_up()}{longest(params)}", 0, remedy)
+        finding = _error(
+            "PAT006", patch, file, what=f"was still rendering {time_up()}{longest(params)}", line=0, remedy=remedy
+        )
         return Rendered((), (finding,), failed=True)
 
 
@@ -122,7 +124,7 @@ def _read(patch: PatchVersion, file: str, source: str, text: str, make: _Maker) 
     """Returns the result of a template, from its text."""
     documents: list[Document] = []
     findings = first(
-        _error("PAT007", patch, file, what, at, remedy)
+        _error("PAT007", patch, file, what=what, line=at, remedy=remedy)
         for what, at, remedy in _problems(patch, source, text, make, documents)
     )
     return Rendered((), tuple(findings)) if findings else Rendered(tuple(documents), ())
@@ -221,7 +223,7 @@ def _text(patch: PatchVersion, file: str, name: str, source: str, params: Mappin
 
     result = rendered(source, params)
     if isinstance(result, Failed):
-        return _error(result.code, patch, file, result.what, result.line, result.remedy)
+        return _error(result.code, patch, file, what=result.what, line=result.line, remedy=result.remedy)
     return result
 
 
@@ -246,5 +248,5 @@ def _plain(source: str) -> str | None:
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _error(code: str, patch: PatchVersion, file: str, what: str, line: int, remedy: str) -> Finding:
+def _error(code: str, patch: PatchVersion, file: str, *, what: str, line: int, remedy: str) -> Finding:
     return Finding(code, Severity.ERROR, f"patch {patch.id} {what}", file=file, line=line, remedy=remedy)

@@ -59,8 +59,8 @@ def run(args: Namespace) -> Exit:
         plan.stack,
         args,
         lambda report, stopping: apply(root, plan, report, stopping, drain=not args.no_drain),
-        len(plan.changed),
-        (body for one in plan.clusters for target in one.targets for body in (target.applied, target.before)),
+        total=len(plan.changed),
+        objects=(body for one in plan.clusters for target in one.targets for body in (target.applied, target.before)),
     )
 
 

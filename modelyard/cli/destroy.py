@@ -62,7 +62,7 @@ def run(args: Namespace) -> Exit:
         name,
         args,
         lambda report, stopping: destroy(root, name, report, stopping, wanted.contexts),
-        wanted.total,
+        total=wanted.total,
         last=last,
     )
 

@@ -53,7 +53,7 @@ def from_cluster(args: Namespace, root: Path, undo: Undo, name: str | None = Non
         if objects.unread:
             note(f"these credentials may not list {', '.join(objects.unread)}")
         found = _settled(objects, args)
-        return _written(args, root, file, context, client, found, undo)
+        return _written(args, root, file, context=context, client=client, found=found, undo=undo)
 
 
 def _new_file(root: Path, name: str | None, context: str) -> Path:
@@ -114,7 +114,7 @@ def _uncertain(questions: "tuple[Question, ...]") -> Stop:
 
 
 def _written(
-    args: Namespace, root: Path, file: Path, context: str, client: "Client", found: "Discovery", undo: Undo
+    args: Namespace, root: Path, file: Path, *, context: str, client: "Client", found: "Discovery", undo: Undo
 ) -> list[str]:
     """Plans the platform as it is, turns off what would change it, writes the stack file and records the platform."""
     from modelyard.cli.record import write_platform

@@ -193,7 +193,7 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
     failed: list[str] = []
     reasons: list[Finding] = []
     matched: dict[str, set[str]] = {name: set() for name in args.target}
-    work = partial(_column, root, date.today(), args.live, os.urandom(32), args.target)
+    work = partial(_column, root, today=date.today(), live=args.live, key=os.urandom(32), names=args.target)
     for file, (column, findings, requests, matches) in zip(files, each(files, work, (root,), on), strict=True):
         if args.verbose:
             sys.stderr.write(requests)
@@ -226,7 +226,7 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
 
 
 def _column(
-    root: Path, today: date, live: bool, key: bytes, names: Sequence[str], file: Path
+    root: Path, file: Path, *, today: date, live: bool, key: bytes, names: Sequence[str]
 ) -> "tuple[Column | None, tuple[Finding, ...], str, Mapping[str, Sequence[str]]]":
     """The values that a stack sets, or the findings that explain why it has no plan; what reading its clusters took;
     and the targets that each name stands for.

@@ -142,7 +142,7 @@ def _shown(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None"
 
     with ended_by(Exit.USAGE, RevisionError):
         span = range_of(root, args.base or default_base(root, os.environ), args.head, args.policies or "base")
-        compute = partial(_computed, root, args, wanted, host, executor(args), span)
+        compute = partial(_computed, root, args, wanted, host=host, on=executor(args), span=span)
         cache = None if no_cache(args) else _cache(root, args, wanted, host)
         if cache is None:
             return compute()[0]
@@ -167,7 +167,7 @@ def _cache(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None"
 
 
 def _computed(
-    root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None", on: Executor, span: "Range"
+    root: Path, args: Namespace, wanted: Outputs, *, host: "CodeHost | None", on: Executor, span: "Range"
 ) -> tuple[Shown, bool]:
     """What a run shows, and whether another run would show and print the same."""
     from modelyard.preview.project import preview
@@ -182,7 +182,9 @@ def _computed(
             yield found
 
     policies: Policing = args.policies or "base"
-    found = preview(root, span.base.name, args.head, date.today(), run_each, policies, live=args.live, span=span)
+    found = preview(
+        root, span.base.name, args.head, today=date.today(), each=run_each, policies=policies, live=args.live, span=span
+    )
     texts = [_text(found, form, args, host, to_screen=path is None) for form, path in wanted]
     code = _ending(found, args)
     # A stack without a plan is planned again.

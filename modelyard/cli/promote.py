@@ -87,7 +87,7 @@ def run(args: Namespace) -> Exit:
 
         write_atomically(file, after, within=root)
     taken, kept = (tuple(one.without(secrets) for one in some) for some in (found.taken, found.kept))
-    _print(args, found._replace(taken=taken, kept=kept), before, after, secrets, (source, target))
+    _print(args, found._replace(taken=taken, kept=kept), before, after=after, secrets=secrets, stacks=(source, target))
     return Exit.FINE
 
 
@@ -132,7 +132,13 @@ def _apart(take: list[str], keep: list[str]) -> None:
 
 
 def _print(
-    args: Namespace, found: "Promotion", before: str, after: str, secrets: frozenset[str], stacks: "tuple[Stack, Stack]"
+    args: Namespace,
+    found: "Promotion",
+    before: str,
+    *,
+    after: str,
+    secrets: frozenset[str],
+    stacks: "tuple[Stack, Stack]",
 ) -> None:
     from modelyard.stack.yaml.document import parse
 

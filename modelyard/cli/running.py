@@ -37,6 +37,7 @@ def run_engine(
     stack: str,
     args: Namespace,
     run: Callable[[Report, Stopping], Outcome],
+    *,
     total: int,
     objects: Iterable[Any] = (),
     last: str = "",

@@ -77,7 +77,7 @@ def report_warnings(stack: "Stack", made: "Submission", args: Namespace, today: 
 
 
 def report_unplaced(
-    client: "Client", root: Path, stack: "Stack", names: Collection[str], args: Namespace, today: date
+    client: "Client", root: Path, stack: "Stack", *, names: Collection[str], args: Namespace, today: date
 ) -> None:
     """Warns of jobs that no node can ever hold; uses recorded nodes if you may not read the live ones.
 

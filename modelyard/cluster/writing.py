@@ -35,7 +35,7 @@ def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
         OvertakenError: the API server is busy.
         RefusedError: the API server does not show the object.
     """
-    return _sent(client, key, "GET", {}, None, "")
+    return _sent(client, key, "GET", query={}, body=None, kind="")
 
 
 def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | None:
@@ -45,7 +45,7 @@ def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, An
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
     """
     query = {"fieldManager": manager, "force": "true"}
-    return _sent(client, key_of(body, ""), "PATCH", query, body, "application/apply-patch+yaml")
+    return _sent(client, key_of(body, ""), "PATCH", query=query, body=body, kind="application/apply-patch+yaml")
 
 
 def delete(client: Client, what: Deletion, *, waits: bool = False) -> None:
@@ -62,7 +62,7 @@ def delete(client: Client, what: Deletion, *, waits: bool = False) -> None:
     body = delete_options(what.uid)
     if waits:
         body["propagationPolicy"] = "Foreground"
-    _sent(client, what.key, "DELETE", {}, body, "application/json")
+    _sent(client, what.key, "DELETE", query={}, body=body, kind="application/json")
 
 
 def delete_options(uid: str) -> dict[str, Any]:
@@ -92,7 +92,14 @@ def hand_over(
     }
     fields = _changes(before, {**after, "metadata": before["metadata"]})
     body = {**fields, "metadata": metadata}
-    return _sent(client, key_of(before, ""), "PATCH", {"fieldManager": manager}, body, "application/merge-patch+json")
+    return _sent(
+        client,
+        key_of(before, ""),
+        "PATCH",
+        query={"fieldManager": manager},
+        body=body,
+        kind="application/merge-patch+json",
+    )
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +116,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
 
 
 def _sent(
-    client: Client, key: ObjectKey, method: str, query: Mapping[str, str], body: Mapping[str, Any] | None, kind: str
+    client: Client, key: ObjectKey, method: str, *, query: Mapping[str, str], body: Mapping[str, Any] | None, kind: str
 ) -> dict[str, Any] | None:
     path = path_of(key)
 

@@ -41,20 +41,32 @@ class AwsBase(pulumi.ComponentResource):
         images = repository(name, aws, inside)
         plane = cluster(name, aws, subnets, inside)
         early = [
-            addon(name, aws, "eks-pod-identity-agent", plane, [], inside),
-            addon(name, aws, "kube-proxy", plane, [], inside),
-            addon(name, aws, "vpc-cni", plane, [], inside, ("aws-node", "AmazonEKS_CNI_Policy")),
+            addon(name, aws, "eks-pod-identity-agent", cluster=plane, after=[], inside=inside),
+            addon(name, aws, "kube-proxy", cluster=plane, after=[], inside=inside),
+            addon(
+                name,
+                aws,
+                "vpc-cni",
+                cluster=plane,
+                after=[],
+                inside=inside,
+                identity=("aws-node", "AmazonEKS_CNI_Policy"),
+            ),
         ]
         role, rights = node_role(name, aws, inside)
         # A machine without a network plugin never gets ready, and its group fails after twenty minutes.
         before: list[pulumi.Resource] = [*rights, *early]
-        nodes = node_group(name, aws, aws.cpus, plane, role, subnets, before, inside, gpus=False)
+        nodes = node_group(
+            name, aws, aws.cpus, cluster=plane, role=role, subnets=subnets, after=before, inside=inside, gpus=False
+        )
         for group in aws.gpus:
-            node_group(name, aws, group, plane, role, subnets, before, inside, gpus=True)
+            node_group(
+                name, aws, group, cluster=plane, role=role, subnets=subnets, after=before, inside=inside, gpus=True
+            )
         # These are pods, which need a machine.
-        addon(name, aws, "coredns", plane, [nodes], inside)
+        addon(name, aws, "coredns", cluster=plane, after=[nodes], inside=inside)
         driver = ("ebs-csi-controller-sa", "service-role/AmazonEBSCSIDriverPolicy")
-        addon(name, aws, "aws-ebs-csi-driver", plane, [nodes], inside, driver)
+        addon(name, aws, "aws-ebs-csi-driver", cluster=plane, after=[nodes], inside=inside, identity=driver)
         for access in aws.access:
             give(name, aws, access, plane, inside)
         self.kubeconfig = pulumi.Output.all(plane.endpoint, plane.certificate_authority).apply(
@@ -132,6 +144,7 @@ def addon(
     name: str,
     aws: Aws,
     addon_name: str,
+    *,
     cluster: eks.Cluster,
     after: Sequence[pulumi.Resource],
     inside: pulumi.ResourceOptions,
@@ -172,12 +185,12 @@ def node_group(
     name: str,
     aws: Aws,
     group: NodeGroup,
+    *,
     cluster: eks.Cluster,
     role: iam.Role,
     subnets: Sequence[pulumi.Input[str]],
     after: Sequence[pulumi.Resource],
     inside: pulumi.ResourceOptions,
-    *,
     gpus: bool,
 ) -> eks.NodeGroup:
     """One group of machines; with ``gpus``, only pods that tolerate the taint run there."""

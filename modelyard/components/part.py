@@ -54,6 +54,7 @@ class Part(pulumi.ComponentResource):
         target: TargetPlan,
         after: Sequence[pulumi.Resource],
         patience: int,
+        *,
         before: Sequence[pulumi.ResourceHook],
         behind: Sequence[pulumi.ResourceHook],
         earlier: pulumi.Input[str] | None,
@@ -65,10 +66,10 @@ class Part(pulumi.ComponentResource):
         earlier versions.
         """
         if target.dropped:
-            return declare_dropped(self._plan, target, self, after, before, behind)
+            return declare_dropped(self._plan, target, self, after=after, before=before, behind=behind)
         self._targets[f"{target.key.kind}/{target.name}"] = list(target.patches)
         first = (*after, *noted(self._plan, target, self))
-        resource = declare(target, self, first, patience, before, behind, earlier)
+        resource = declare(target, self, first, patience=patience, before=before, behind=behind, earlier=earlier)
         Applied(target, resource, self, earlier)
         return last_resource(self._plan, target, resource, self)
 
@@ -127,7 +128,9 @@ def carry_out(
             patience = ROLLOUT + drained
             hooks = (*(rollouts.before(target) if last else ()), *hooks)
             after = (*after, *last)
-        made[target.name] = part.add(target, after, patience, hooks, rollouts.after(target, patience), earlier)
+        made[target.name] = part.add(
+            target, after, patience, before=hooks, behind=rollouts.after(target, patience), earlier=earlier
+        )
         if target.name in chain:
             last = (made[target.name],)
 

@@ -56,9 +56,9 @@ class RemoteCluster(pulumi.ComponentResource):
         for target in plan.targets:
             if target.dropped:
                 # The objects in a namespace are removed before it.
-                last.append(declare_dropped(plan, target, self, (home, *last), (), ()))
+                last.append(declare_dropped(plan, target, self, after=(home, *last), before=(), behind=()))
                 continue
-            resource = declare(target, self, first, PATIENCE, (guard.before(target),))
+            resource = declare(target, self, first, patience=PATIENCE, before=(guard.before(target),))
             Applied(target, resource, self)
             if target.key.kind == "Namespace":
                 first.append(resource)

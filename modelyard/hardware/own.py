@@ -74,7 +74,9 @@ def load_gpus(root: Path) -> OwnGpus:
 @lru_cache(maxsize=4)
 def load_text(content: bytes) -> OwnGpus:
     """Returns the GPUs that the content of a file defines, with all findings about it."""
-    document, findings = parse_entries(content, HARDWARE_FILE, "hardware file", "`gpus:`", schema_text(), _checks)
+    document, findings = parse_entries(
+        content, HARDWARE_FILE, "hardware file", start="`gpus:`", schema=schema_text(), checks=_checks
+    )
     found = tuple(first(in_order(findings)))
     if document is None:
         return OwnGpus(findings=found)

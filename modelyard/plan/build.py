@@ -50,6 +50,7 @@ def make_plan(
     stack: Stack,
     library: Library,
     state: ClusterState,
+    *,
     today: date,
     ask: Ask | None = None,
     remotes: Sequence[RemoteStart] = (),
@@ -70,7 +71,7 @@ def make_plan(
     findings.extend(problems)
 
     by_name = by_object(sized)
-    objects = planned_objects(part, library, state, chosen, by_name, findings, ask)
+    objects = planned_objects(part, library, state, chosen=chosen, by_name=by_name, reported=findings, ask=ask)
     findings.extend(objects.findings)
     everything = [*objects.asked, *objects.dropped]
     room = room_of(state)
@@ -79,7 +80,13 @@ def make_plan(
     doubtful = unsettled(library, stack, part.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
     findings.extend(doubtful.without(check_drains(config, waits)))
-    findings.extend(doubtful.without(object_findings(stack, library, objects, state, room, by_name, chosen, findings)))
+    findings.extend(
+        doubtful.without(
+            object_findings(
+                stack, library, objects, state=state, room=room, by_name=by_name, chosen=chosen, reported=findings
+            )
+        )
+    )
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
     planned = [plan_remote(stack, library, start) for start in remotes]
@@ -256,6 +263,7 @@ def object_findings(
     stack: Stack,
     library: Library,
     objects: Objects,
+    *,
     state: ClusterState,
     room: Room,
     by_name: Mapping[str, tuple[Workload, ...]],
@@ -271,14 +279,16 @@ def object_findings(
     # What goes back to its earlier values may have any: an undo is never stopped.
     dropped = {target.name for target in objects.dropped}
     kept = {name: those for name, those in by_name.items() if name not in dropped}
-    yield from check_sizes(stack, targets, kept, chosen, reported, library, state)
+    yield from check_sizes(stack, targets, kept, chosen=chosen, reported=reported, library=library, platform=state)
     unmade: Mapping[str, Finding] = {}
     if config.partitions:
         from modelyard.plan.checks.partitions import without_nodes
 
         unmade = without_nodes(stack, state)
     if state.identity:  # The nodes of a cluster that is not recorded are unknown.
-        yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config), unmade)
+        yield from check_placement(
+            everything, by_name, room, growth=_growth(config), most=most_gpus(config), unmade=unmade
+        )
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)
     yield from check_deleted(stack, objects.dropped)

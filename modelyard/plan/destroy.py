@@ -40,7 +40,15 @@ def _in_cluster(part: ClusterPart, library: Library, state: ClusterState) -> Pla
     held, kinds = state.state_objects or {}, schemas.every_kind
     unknown = [key for key in sorted(held) if key[:2] not in kinds]
     state = state._replace(state_objects={key: one for key, one in held.items() if key not in unknown})
-    objects = dropped_objects(set(), state, schemas, library, by_object(part.workloads), namespace, stack.full_name)
+    objects = dropped_objects(
+        set(),
+        state,
+        schemas,
+        library=library,
+        workloads=by_object(part.workloads),
+        namespace=namespace,
+        stack=stack.full_name,
+    )
     planned = [planned_drop(one, None) for one in objects]
     targets = (target._replace(cluster=part.name) for target, _ in planned)
     # Without notes: they say what an apply does. An error about one object does not stop a destroy of the others.

@@ -34,7 +34,7 @@ def first_plan(root: Path, stack: Stack, state: ClusterState, today: date) -> tu
 
     A patch whose objects stay exactly as they are, because it was applied before, has no effect.
     """
-    plan = make_plan(with_nodes(stack, state.nodes), library_of(root), state, today)
+    plan = make_plan(with_nodes(stack, state.nodes), library_of(root), state, today=today)
     return plan, tuple(_effects(root, stack, plan))
 
 

@@ -166,13 +166,14 @@ def missing_containers(
     """One finding for each container or init container that patches change and the object does not have."""
     for place in pod_places(live):
         for kind in ("containers", "initContainers"):
-            yield from _missing(kind, place, key, workloads, parts, live)
+            yield from _missing(kind, place, key, workloads=workloads, parts=parts, live=live)
 
 
 def _missing(
     kind: str,
     place: Path,
     key: ObjectKey,
+    *,
     workloads: tuple[Workload, ...],
     parts: list[tuple[PatchVersion, Document]],
     live: Mapping[str, Any],

@@ -27,7 +27,14 @@ _PASSING: Final = "node.kubernetes.io/"
 
 
 def notebook_job(
-    library: Library, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], today: date
+    library: Library,
+    stack: Stack,
+    name: str,
+    *,
+    place: Place,
+    chosen: Chosen,
+    parameters: Mapping[str, str],
+    today: date,
 ) -> Submission:
     """The Job ``name`` to create, or the findings that show why there is none. There may be warnings next to a Job.
 
@@ -42,7 +49,7 @@ def notebook_job(
 
 
 def check_notebook_room(
-    stack: Stack, who: str, chosen: Chosen, nodes: Iterable[Node], today: date, note: str = ""
+    stack: Stack, who: str, chosen: Chosen, *, nodes: Iterable[Node], today: date, note: str = ""
 ) -> tuple[Finding, ...]:
     """The errors about a notebook whose job would wait forever because no quota or node can ever hold it.
 
@@ -78,7 +85,7 @@ def check_notebook_room(
     ]
     flavor = chosen.flavor if chosen.flavor.name else None
     growth = possible_nodes(config.node_pools)
-    found = check_pod_room(stack, who, ask, flavor, mine, growth, note)
+    found = check_pod_room(stack, who, ask, flavor=flavor, nodes=mine, growth=growth, note=note)
     return tuple(one for one in ordered(waive(found, stack, today)[0]) if one.blocks)
 
 

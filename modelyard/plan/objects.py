@@ -69,6 +69,7 @@ def planned_objects(
     part: ClusterPart,
     library: Library,
     state: ClusterState,
+    *,
     chosen: tuple[Selected, ...],
     by_name: Mapping[str, tuple[Workload, ...]],
     reported: Sequence[Finding],
@@ -93,13 +94,21 @@ def planned_objects(
     findings = [*reported, *rendered.findings]
     doubtful = unsettled(library, stack, part.known, chosen, findings)
     every = tuple(_inputs(part, chosen, rendered, by_name, doubtful))
-    prepared, problems = _prepared(every, chosen, schemas, state, stack, foreign)
+    prepared, problems = _prepared(every, chosen, schemas, state=state, stack=stack, foreign=foreign)
     findings += problems
     dropped: list[Dropped] = []
     if not patch_errors(findings):
         # A patch that failed to render is not a dropped patch.
         wanted = {one.key for one in every}
-        dropped += dropped_objects(wanted, state, schemas, library, by_name, config.platform.namespace, stack.full_name)
+        dropped += dropped_objects(
+            wanted,
+            state,
+            schemas,
+            library=library,
+            workloads=by_name,
+            namespace=config.platform.namespace,
+            stack=stack.full_name,
+        )
         findings += (*strangers(wanted, state), *of_another_state(stack, wanted, state))
     questions = [*(one.applied for one in prepared), *(one.question for one in dropped)]
     answers = iter(ask(questions) if ask is not None else [None] * len(questions))
@@ -121,6 +130,7 @@ def _prepared(
     every: Iterable[TargetInputs],
     chosen: tuple[Selected, ...],
     schemas: merge.MergeSchema,
+    *,
     state: ClusterState,
     stack: Stack,
     foreign: Foreign,
@@ -138,7 +148,7 @@ def _prepared(
         ready, problems = prepare(inputs, schema, state, stack, foreign)
         placed: dict[Finding, Finding] = {}
         for problem in problems:
-            finding = _at_parameter(problem, inputs, chosen, schema, stack, known)
+            finding = _at_parameter(problem, inputs, chosen, schema=schema, stack=stack, known=known)
             # A parameter that fills several fields is wrong once.
             placed.setdefault(problem if finding is problem else finding._replace(summary=""), finding)
         findings.extend(placed.values())
@@ -228,6 +238,7 @@ def _at_parameter(
     finding: Finding,
     inputs: TargetInputs,
     chosen: Iterable[Selected],
+    *,
     schema: merge.Type,
     stack: Stack,
     known: Renderings,

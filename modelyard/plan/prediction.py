@@ -28,6 +28,7 @@ def predict(
     name: str,
     schema: merge.Type,
     live: dict[str, Any] | None,
+    *,
     applied: dict[str, Any],
     offline: merge.ServerSide,
     answer: Answer | None,

@@ -116,7 +116,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     prices, of_prices = named_prices(root, stack)
     wrong = (*wrong, *unread, *check_dropped(stack, gone), *grown.findings, *of_prices)
     try:
-        plan = make_plan(stack, library_of(root), state, today, remotes=starts)
+        plan = make_plan(stack, library_of(root), state, today=today, remotes=starts)
     except UNFIT:
         if not (damage := recorded_damage(platform or root, stack, (start.remote.name for start in starts))):
             raise
@@ -217,7 +217,7 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
         for remote in remote_clusters(planned.stack.config)
         if remote.name in planned.remotes
     )
-    return make_plan(planned.stack, library_of(root), state_after(planned.state, earlier), today, remotes=starts)
+    return make_plan(planned.stack, library_of(root), state_after(planned.state, earlier), today=today, remotes=starts)
 
 
 def state_after(state: ClusterState, plan: Plan | None) -> ClusterState:
@@ -344,13 +344,15 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
         notes = (*notes, *wrong)
     gone = dropped_remotes(known or {}, (one.name for one in remote_clusters(stack.config)))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
-    plan = make_plan(stack, _library(root, stack), state, today, ask, starts, partial(absent, client))
+    plan = make_plan(
+        stack, _library(root, stack), state, today=today, ask=ask, remotes=starts, absent=partial(absent, client)
+    )
     compared = _compared(root, stack, state, plan)
     prices, of_prices = named_prices(root, stack)
     extra = (*findings, *compared, *notes, *check_dropped(stack, gone), *grown.findings, *of_prices)
     plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
     whole = _with(extra, plan, stack, today)
-    return Planned(stack, whole, (), state, counter.total(), _states(starts), prices=prices)
+    return Planned(stack, whole, (), state=state, asked=counter.total(), remotes=_states(starts), prices=prices)
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:

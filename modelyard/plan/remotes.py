@@ -39,7 +39,9 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart) -> tuple[Pla
     part = remote_part(stack, remote)
     chosen, problems = part.chosen(library)
     ask = None if start.ask is None else _where_there(start.ask, state)
-    objects = planned_objects(part, library, state, chosen, {}, problems, ask, partial(_foreign, remote))
+    objects = planned_objects(
+        part, library, state, chosen=chosen, by_name={}, reported=problems, ask=ask, foreign=partial(_foreign, remote)
+    )
     found = (*problems, *objects.findings, *check_deleted(part.stack, objects.dropped))
     ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.dropped)), key=_turn)
     plan = Plan(

@@ -154,7 +154,9 @@ def finish(
     stack lists as installers.
     """
     inputs, live, key, base = prepared.inputs, prepared.live, prepared.inputs.key, prepared.inputs.base
-    foreseen, findings = predict(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
+    foreseen, findings = predict(
+        key.name, prepared.schema, live, applied=prepared.applied, offline=prepared.offline, answer=answer
+    )
     # An apply is complete once the restored fields belong to their earlier owners.
     after = foreseen.after if prepared.kept is None else with_earlier_owners(foreseen.after, prepared.kept.ledger)
     changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})

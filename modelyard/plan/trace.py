@@ -116,9 +116,9 @@ def trace(
     secret is hidden, as in plans. Pass ``renderings`` of ``chosen``, the stack's patches, to trace more than one field.
     """
     known = Renderings() if renderings is None else renderings
-    settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
+    settings = tuple(_settings(target, path, schema, stack=stack, chosen=chosen, known=known, file=TEMPLATE))
     if not settings and target.managed:
-        settings = tuple(_settings(target, path, schema, stack, chosen, known, BASE))
+        settings = tuple(_settings(target, path, schema, stack=stack, chosen=chosen, known=known, file=BASE))
     bodies = (target.before.reveal(), target.after.reveal())
     was, now = (_value_at(body, path, schema) for body in bodies)
     before, after = hidden_change(target.key, path, was, now, bodies)
@@ -156,6 +156,7 @@ def _settings(
     target: TargetPlan,
     path: Path,
     schema: merge.Type,
+    *,
     stack: Stack,
     chosen: tuple[Selected, ...],
     known: Renderings,

@@ -49,6 +49,7 @@ def compare(
     stack: str,
     file: str,
     base: StackAtCommit | None,
+    *,
     head: StackAtCommit | None,
     following: Plan | None,
     recorded: bool,

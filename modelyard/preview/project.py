@@ -61,10 +61,10 @@ def preview(
     root: Path,
     base: str,
     head: str | None,
+    *,
     today: date,
     each: Each = _one_by_one,
     policies: Policing = "base",
-    *,
     live: bool = False,
     span: Range | None = None,
 ) -> Preview:
@@ -87,12 +87,12 @@ def preview(
     """
     span = span or range_of(root, base, head, policies)
     if head is None:
-        return _previewed(root, root, span, today, each, policies, live)
+        return _previewed(root, root, span, today=today, each=each, policies=policies, live=live)
     stacks_of_head = partial(wanted_of, where=f"of commit {span.head.commit[:12]}")
     with laid_out(root, span.head.commit, span.prefix, below(*_SHARED), *[stacks_of_head] * 2, _named_files) as tree:
         files = (path.relative_to(tree).as_posix() for path in _everything(tree))
         span = span._replace(through=reach(files, lambda _path: True, linked(tree)).through)
-        return _previewed(root, tree, span, today, each, policies, live)
+        return _previewed(root, tree, span, today=today, each=each, policies=policies, live=live)
 
 
 def range_of(root: Path, base: str, head: str | None, policies: Policing = "base") -> Range:
@@ -299,7 +299,7 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
 
 
 def _previewed(
-    root: Path, head_root: Path, span: Range, today: date, each: Each, policies: Policing, live: bool
+    root: Path, head_root: Path, span: Range, *, today: date, each: Each, policies: Policing, live: bool
 ) -> Preview:
     with _both_commits(root, head_root, span, policies) as (base, head, names, jobs, paths), temporary_folder() as now:
         # Before any other process starts, so that each has what this reads.

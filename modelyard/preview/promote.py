@@ -268,17 +268,19 @@ def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Map
         both = name in ahead and name in behind
         versions = (ahead.get(name), behind.get(name))
         if versions[0] != versions[1]:
-            yield _of_patch(f"patches.{name}", versions, both, places, name, ("version",))
+            yield _of_patch(f"patches.{name}", versions, both, places=places, name=name, key=("version",))
         given, own = (choices.get(name, PatchChoice(name)).params for choices in (mine, theirs))
         for param in sorted({*given, *own}):
             values = (_shown(given.get(param)), _shown(own.get(param)))
             if values[0] != values[1]:
                 can = both and param in given and values[0] == given[param]
-                yield _of_patch(f"patches.{name}.params.{param}", values, can, places, name, ("params", param))
+                yield _of_patch(
+                    f"patches.{name}.params.{param}", values, can, places=places, name=name, key=("params", param)
+                )
 
 
 def _of_patch(
-    setting: str, values: tuple[Any, Any], can: bool, places: dict[str, int], name: str, key: Path
+    setting: str, values: tuple[Any, Any], can: bool, *, places: dict[str, int], name: str, key: Path
 ) -> Difference:
     """A difference in a patch; if the target does not list the patch, the first one to take adds the entry."""
     if not can:

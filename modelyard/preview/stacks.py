@@ -94,8 +94,10 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
         # Findings about the base's own platform existed before.
         base = base._replace(findings=_findings(earlier, plan_recorded(base_root, job.base, today), today, base_root))
     root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
-    rules = _rules(earlier, later, before, after, today, job.rules)
-    difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded, rules)
+    rules = _rules(earlier, later, before, after=after, today=today, project_differs=job.rules)
+    difference = compare(
+        job.name, shown(root, file or root), base, head=head, following=following, recorded=job.recorded, rules=rules
+    )
     pending = pending_of(before.plan) if job.platform is not None and before.plan is not None else None
     difference = difference._replace(submissions=_submissions(earlier, later, before, after, job), pending=pending)
     ahead = after._replace(plan=following)
@@ -199,7 +201,9 @@ def _judged_twice(
     base, head = _at_commit(at_base, earlier, today, head_root), _at_commit(at_head, planned, today)
     applied = _applied(planned.plan)
     rules = Rules(base.findings, partial(_fate, at_head, planned.stack)) if job.rules else None
-    difference = compare(job.name, shown(head_root, job.head), base, head, applied, False, rules)
+    difference = compare(
+        job.name, shown(head_root, job.head), base, head=head, following=applied, recorded=False, rules=rules
+    )
     if not changes_anything(difference):
         return None
     ahead = planned._replace(plan=applied)
@@ -227,7 +231,7 @@ def _applied(plan: Plan) -> Plan:
 
 
 def _rules(
-    base: Commit, head: Commit, before: Planned, after: Planned, today: date, project_differs: bool
+    base: Commit, head: Commit, before: Planned, *, after: Planned, today: date, project_differs: bool
 ) -> Rules | None:
     """The findings of the base's rules about the head's plan; None without that plan, or with equal rules."""
     if before.stack is None or after.stack is None or after.plan is None:

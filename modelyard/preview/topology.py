@@ -162,7 +162,7 @@ def _asked(planned: Planned, state: ClusterState) -> tuple[_Shown, ...]:
         for name in (*known, *sorted(bodies.keys() - known.keys()))
         if name in bodies
         for key, body in (bodies[name],)
-        for one in _shown(key, name, known.get(name, ()), body, targets.get(key), limits.get(name))
+        for one in _shown(key, name, known.get(name, ()), body=body, target=targets.get(key), limit=limits.get(name))
     )
 
 
@@ -174,6 +174,7 @@ def _shown(
     key: ObjectKey,
     name: str,
     those: tuple[Workload, ...],
+    *,
     body: Mapping[str, Any],
     target: TargetPlan | None,
     limit: int | None,

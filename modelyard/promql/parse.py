@@ -269,7 +269,7 @@ def _aggregate(expression: Any, places: Places) -> syntax.Aggregate:
     if (modifier := expression.modifier) is not None:
         grouping = "by" if modifier.type == promql_parser.AggModifierType.By else "without"
         labels = tuple(modifier.labels)
-    return syntax.Aggregate(span, str(expression.op), inner, param, grouping, labels)
+    return syntax.Aggregate(span, str(expression.op), inner, param=param, grouping=grouping, labels=labels)
 
 
 def _matching(modifier: Any) -> Matching:

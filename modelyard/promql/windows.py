@@ -33,11 +33,11 @@ def check_windows(tree: Node, scrape_interval: float | None, longest: float = LO
         scrape_interval: seconds between two samples; None if unknown, which skips the checks that need it.
         longest: seconds of the longest window that is accepted.
     """
-    yield from _walk(tree, None, 0.0, 0.0, scrape_interval, longest)
+    yield from _walk(tree, None, 0.0, late=0.0, interval=scrape_interval, longest=longest)
 
 
 def _walk(
-    node: Node, caller: Call | None, reach: float, late: float, interval: float | None, longest: float
+    node: Node, caller: Call | None, reach: float, *, late: float, interval: float | None, longest: float
 ) -> Iterator[Problem]:
     """Yields problems of a node and below it. ``reach`` and ``late``: seconds of the enclosing windows and offsets."""
     match node:
@@ -51,7 +51,7 @@ def _walk(
             yield from _late(node.span, node.offset, late)
             if not any(isinstance(inner, Range | Subquery) for inner in every(node.inner)):
                 yield from _too_long(node.span, caller, reach, late, longest)
-            yield from _walk(node.inner, None, reach, late, interval, longest)
+            yield from _walk(node.inner, None, reach, late=late, interval=interval, longest=longest)
         case Range():
             reach, late = reach + node.window, late + node.selector.offset
             if interval is not None:
@@ -74,7 +74,7 @@ def _walk(
         case _:
             called = node if isinstance(node, Call) else None
             for child in children(node):
-                yield from _walk(child, called, reach, late, interval, longest)
+                yield from _walk(child, called, reach, late=late, interval=interval, longest=longest)
 
 
 def _short(span: Span, caller: Call | None, window: float, apart: float, of: str) -> Iterator[Problem]:

@@ -178,7 +178,7 @@ def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style)
     number = f"{turn.number}. " if turn else ""
     indent = len(number) + 2
     lead = f"{number}{paint(mark)} "
-    lines = _head(target, rows, turn.why if turn else "", lead, indent, style)
+    lines = _head(target, rows, turn.why if turn else "", lead=lead, indent=indent, style=style)
     if target.action in ("update", "none") and not rows and len(target.patches) != 1:
         lines.extend(_dim(f"only records which patches it has: {', '.join(target.patches)}", indent, style))
     for patch, some in rows:
@@ -226,7 +226,7 @@ def _patch(target: TargetPlan, rows: Grouped) -> str:
     return rows[0][0] if _single(rows) else ""
 
 
-def _head(target: TargetPlan, rows: Grouped, why: str, lead: str, indent: int, style: Style) -> list[str]:
+def _head(target: TargetPlan, rows: Grouped, why: str, *, lead: str, indent: int, style: Style) -> list[str]:
     """Name, patch, effects and reason, on one line if they fit."""
     room = style.columns - indent
     name = shorten(kind_and_name(target.key.kind, target.name), room)

@@ -15,7 +15,7 @@ Checks = Callable[[Document], Iterable[Iterator[Mistake]]]
 
 
 def parse_entries(
-    content: bytes, shown: str, what: str, start: str, schema: str, checks: Checks
+    content: bytes, shown: str, what: str, *, start: str, schema: str, checks: Checks
 ) -> tuple[Document | None, list[Finding]]:
     """Returns the document of a file, None if it has an error, and all findings about it.
 

@@ -51,7 +51,12 @@ def remotely(
         sys.stdout, sys.stderr = StringIO(), StringIO()
         try:
             found = worker.run(
-                snapshot.digest, lambda: snapshot.content, len(folders), packed, dump(part, folders), files
+                snapshot.digest,
+                lambda: snapshot.content,
+                len(folders),
+                work=packed,
+                items=dump(part, folders),
+                files=files,
             )
             assert (sys.stdout.getvalue(), sys.stderr.getvalue()) == ("", "")
         finally:

@@ -50,7 +50,7 @@ def test_names_and_messages_of_the_cluster_cannot_control_a_terminal(capsys: pyt
         return Outcome(EVIL, {EVIL: 1}, {EVIL: EVIL})
 
     for args in (TEXT, JSON):
-        assert run_engine(EVIL, args, run, 1) == Exit.FINE
+        assert run_engine(EVIL, args, run, total=1) == Exit.FINE
         out, err = capsys.readouterr()
         harmless(out)
         harmless(err)
@@ -62,7 +62,7 @@ def test_names_and_messages_of_the_cluster_cannot_control_a_terminal(capsys: pyt
 @pytest.mark.parametrize("kind", [EngineError, StaleError])
 def test_errors_of_the_engine_cannot_control_a_terminal(kind: type[EngineError]) -> None:
     with pytest.raises(Stop) as stop:
-        run_engine("dev", TEXT, ends_with(kind(EVIL, EVIL)), 1)
+        run_engine("dev", TEXT, ends_with(kind(EVIL, EVIL)), total=1)
     harmless("\n".join(stop_text(stop.value, PLAIN)))
 
 
@@ -81,7 +81,7 @@ def test_each_result_has_its_exit_code(
     capsys: pytest.CaptureFixture[str], args: Namespace, error: EngineError, code: Exit
 ) -> None:
     with pytest.raises(Stop) as stop:
-        run_engine("dev", args, ends_with(error), 1)
+        run_engine("dev", args, ends_with(error), total=1)
     assert (stop.value.code, stop.value.remedy) == (code, "do")
     assert capsys.readouterr() == ("", "")
 
@@ -94,7 +94,7 @@ def test_the_engine_handles_signals_while_it_runs() -> None:
         assert stopping.signal == signal.SIGTERM
         return Outcome("succeeded", {}, {})
 
-    assert run_engine("dev", TEXT, run, 0) == Exit.FINE
+    assert run_engine("dev", TEXT, run, total=0) == Exit.FINE
     assert {number: signal.getsignal(number) for number in before} == before
 
 
@@ -130,7 +130,7 @@ def test_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("modelyard.cli.running.time.monotonic", lambda: clock[0])
-    assert run_engine("dev", TEXT, run_steps(clock), 3) == Exit.FINE
+    assert run_engine("dev", TEXT, run_steps(clock), total=3) == Exit.FINE
     bars = re.findall(r"\[[# ]{20}\] [^\r]*", terminal.getvalue())
     half = "[######              ] 1 of 3 objects"
     assert bars == [f"{half}, about 4 s left", f"{half}, about 8 s left", f"{half}, about 12 s left"]
@@ -144,7 +144,7 @@ def test_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_log_has_no_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = [1.0]
     monkeypatch.setattr("modelyard.cli.running.time.monotonic", lambda: clock[0])
-    assert run_engine("dev", TEXT, run_steps(clock), 3) == Exit.FINE
+    assert run_engine("dev", TEXT, run_steps(clock), total=3) == Exit.FINE
     assert [line.partition("s  ")[2] for line in capsys.readouterr().err.splitlines()] == list(STEPS)
 
 

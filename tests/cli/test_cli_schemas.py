@@ -140,7 +140,7 @@ def test_apply_and_destroy(valid: Any, capsys: pytest.CaptureFixture[str]) -> No
     from modelyard.engine.automation import Outcome
 
     outcome = Outcome("succeeded", {"same": 1, "update": 2}, {"route": "ray"})
-    assert run_engine("dev", Namespace(json=True), lambda _report, _stopping: outcome, 0) == 0
+    assert run_engine("dev", Namespace(json=True), lambda _report, _stopping: outcome, total=0) == 0
     document = json.loads(capsys.readouterr().out)
     assert valid(document, "outputs", "apply") == []
     assert (document["stack"], document["changes"]) == ("dev", {"same": 1, "update": 2})

@@ -91,7 +91,7 @@ def planned(stack: Stack, state: ClusterState, findings: tuple[Finding, ...], to
         RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", Confidential({}), (), (), state_objects={}))
         for one in remote_clusters(stack.config)
     ]
-    plan = make_plan(known, load_library(stack.scope.patches), state, today, remotes=starts)
+    plan = make_plan(known, load_library(stack.scope.patches), state, today=today, remotes=starts)
     states = {start.remote.name: start.state for start in starts}
     return Planned(known, plan._replace(findings=(*findings, *plan.findings)), (), state, remotes=states)
 

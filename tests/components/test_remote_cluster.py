@@ -35,7 +35,7 @@ def plan(*names: str) -> Plan:
         RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", Confidential({}), (), ()))
         for one in remote_clusters(stack.config)
     ]
-    return make_plan(stack, load_library(ROOT), state, date(2026, 11, 21), remotes=starts)
+    return make_plan(stack, load_library(ROOT), state, today=date(2026, 11, 21), remotes=starts)
 
 
 def test_each_cluster_has_a_provider_with_its_objects(build: Build) -> None:

@@ -26,7 +26,7 @@ def send(server: Server, path: str, case: Case, step: Object) -> tuple[int, Obje
     """Returns the status and the answer of the server to a step."""
     by = {"fieldManager": step.get("by", "")}
     if "forget" in step:
-        return server.request("PATCH", path, {"metadata": {"managedFields": [{}]}}, MERGE)
+        return server.request("PATCH", path, {"metadata": {"managedFields": [{}]}}, content_type=MERGE)
     if "age" in step:
         return _age(server, path)
     if "create" in step:
@@ -34,13 +34,15 @@ def send(server: Server, path: str, case: Case, step: Object) -> tuple[int, Obje
     if "replace" in step:
         return server.request("PUT", path, _named(case.whole(step["replace"]), path), **by)
     if "scale" in step:
-        status, answer = server.request("PATCH", f"{path}/scale", {"spec": {"replicas": step["scale"]}}, MERGE, **by)
+        status, answer = server.request(
+            "PATCH", f"{path}/scale", {"spec": {"replicas": step["scale"]}}, content_type=MERGE, **by
+        )
         return server.request("GET", path) if status == 200 else (status, answer)
     for word, media in (("merge-patch", MERGE), ("strategic-patch", STRATEGIC), ("json-patch", JSON_PATCH)):
         if word in step:
-            return server.request("PATCH", path, step[word], media, **by)
+            return server.request("PATCH", path, step[word], content_type=media, **by)
     how = {name: value for name, asked, value in _HOW if step.get(asked)}
-    return server.request("PATCH", path, _named(case.whole(step["apply"]), path), APPLY, **by, **how)
+    return server.request("PATCH", path, _named(case.whole(step["apply"]), path), content_type=APPLY, **by, **how)
 
 
 def _age(server: Server, path: str) -> tuple[int, Object]:
@@ -50,8 +52,8 @@ def _age(server: Server, path: str) -> tuple[int, Object]:
     if not found:
         return 200, live
     passing = {**new_entry("passing", "Update", live["apiVersion"], _NOWHERE), "time": LONG_AGO}
-    server.request("PATCH", path, {"metadata": {"managedFields": [*found, passing]}}, MERGE)
-    return server.request("PATCH", path, {"metadata": {"managedFields": found}}, MERGE)
+    server.request("PATCH", path, {"metadata": {"managedFields": [*found, passing]}}, content_type=MERGE)
+    return server.request("PATCH", path, {"metadata": {"managedFields": found}}, content_type=MERGE)
 
 
 def _named(obj: Object, path: str) -> Object:

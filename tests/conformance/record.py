@@ -34,9 +34,13 @@ def live(server: Server, namespace: str, source: Path) -> dict[str, Any]:
             body = {**head, **step["create"], "metadata": {**step["create"].get("metadata", {}), "name": "case"}}
             status, found = server.request("POST", path.rpartition("/")[0], body, fieldManager=step["by"])
         elif "apply" in step:
-            status, found = server.request("PATCH", path, {**head, **step["apply"]}, APPLY, fieldManager=step["by"])
+            status, found = server.request(
+                "PATCH", path, {**head, **step["apply"]}, content_type=APPLY, fieldManager=step["by"]
+            )
         else:
-            status, found = server.request("PATCH", path, step["merge-patch"], MERGE, fieldManager=step["by"])
+            status, found = server.request(
+                "PATCH", path, step["merge-patch"], content_type=MERGE, fieldManager=step["by"]
+            )
         if status not in (200, 201):
             raise RuntimeError(f"{source.name}, by {step['by']}: {found.get('message')}")
     server.remove(path)

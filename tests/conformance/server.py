@@ -72,7 +72,7 @@ class Server:
         target = f"{path}?{urlencode(query)}" if query else path
         data = None if body is None else json.dumps(body)
         headers = {**self._headers, "Content-Type": content_type, "Accept": "application/json"}
-        self._connection.request(method, target, data, headers)
+        self._connection.request(method, target, data, content_type=headers)
         response = self._connection.getresponse()
         text = response.read()
         return response.status, json.loads(text) if text else {}
@@ -92,7 +92,7 @@ class Server:
         """Deletes an object and its finalizers, if it exists."""
         status, _ = self.request("DELETE", path, gracePeriodSeconds="0")
         if status < 300:
-            self.request("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
+            self.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
 
 
 def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:

@@ -403,7 +403,9 @@ def test_a_notebook_server_asks_for_its_password(tmp_path: Path, extension: dict
     work = tmp_path / "work"
     work.mkdir()
     stack = stack._replace(config=stack.config._replace(notebooks=Notebooks(path=str(work), servers=servers)))
-    (made,) = [one for one in make_plan(stack, library, state, date.today()).targets if one.key.kind == "ConfigMap"]
+    (made,) = [
+        one for one in make_plan(stack, library, state, today=date.today()).targets if one.key.kind == "ConfigMap"
+    ]
     config = tmp_path / "jupyter_server_config.py"
     config.write_text(made.after.reveal()["data"][config.name])
     python = str(programs("notebooks") / "python")

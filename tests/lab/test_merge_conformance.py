@@ -84,7 +84,7 @@ def test_strategic(case: Case, server: Server) -> None:
         status, live = server.request("POST", path.rpartition("/")[0], original, fieldManager="maker")
         assert status == 201, live
     patch = case.spec["patch"]
-    status, theirs = server.request("PATCH", path, patch, STRATEGIC, fieldManager="patcher")
+    status, theirs = server.request("PATCH", path, patch, content_type=STRATEGIC, fieldManager="patcher")
     server.remove(path)
     try:
         ours = update(live, strategic(live, patch, case.type), "patcher", case.type)
@@ -109,7 +109,7 @@ def test_unknown_fields_are_those_that_strict_validation_rejects(server: Server)
         server.remove(path)
         unknown = [path for path, message in case.spec["errors"].items() if message.startswith("unknown field")]
         query = {"fieldManager": "x", "force": "true", "dryRun": "All"}
-        status, answer = server.request("PATCH", path, case.whole(case.spec["object"]), APPLY, **query)
+        status, answer = server.request("PATCH", path, case.whole(case.spec["object"]), content_type=APPLY, **query)
         if unknown:
             assert status in (400, 422, 500), (case.name, answer)
             assert "field not declared in schema" in answer["message"], (case.name, answer)
@@ -121,7 +121,7 @@ def test_quantities_are_spelled_as_on_the_server(server: Server) -> None:
     table = quantities()
     limits = [{"type": f"example.com/{at}", "default": {"example.com/q": text}} for at, text in enumerate(table)]
     sent = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "case"}, "spec": {"limits": limits}}
-    status, theirs = server.request("PATCH", path, sent, APPLY, fieldManager="x", dryRun="All")
+    status, theirs = server.request("PATCH", path, sent, content_type=APPLY, fieldManager="x", dryRun="All")
     assert status == 201, theirs
     found = [limit["default"]["example.com/q"] for limit in theirs["spec"]["limits"]]
     assert dict(zip(table, found, strict=True)) == table

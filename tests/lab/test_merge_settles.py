@@ -48,10 +48,10 @@ def test_a_repeated_apply_changes_nothing(server: Server, spec: Object) -> None:
     server.remove(path)
     # The first write after a create may still normalise the object.
     for _ in range(2):
-        status, live = server.request("PATCH", path, request, APPLY, fieldManager="one")
+        status, live = server.request("PATCH", path, request, content_type=APPLY, fieldManager="one")
         assert status in (200, 201), live
     ours = server_side(live, request, "one", kind)
-    status, theirs = server.request("PATCH", path, request, APPLY, fieldManager="one")
+    status, theirs = server.request("PATCH", path, request, content_type=APPLY, fieldManager="one")
     assert status == 200, theirs
     try:
         assert theirs == live
@@ -70,13 +70,13 @@ def test_defaults_are_set_where_the_server_sets_them(server: Server, spec: Objec
     schema = schema_of(spec["apiVersion"])
     kind = schema.of_object(spec)
     server.remove(path)
-    assert server.request("PATCH", path, request, APPLY, fieldManager="one")[0] in (200, 201)
+    assert server.request("PATCH", path, request, content_type=APPLY, fieldManager="one")[0] in (200, 201)
     try:
         for steps, default in _defaulted(schema, kind, request, ()):
             if not _knowable(steps):
                 continue
             given = _with(request, steps, default)
-            status, live = server.request("PATCH", path, given, APPLY, fieldManager="one", force="true")
+            status, live = server.request("PATCH", path, given, content_type=APPLY, fieldManager="one", force="true")
             if status == 200:
                 _compare(server, path, kind, live, request, ".".join(map(str, steps)))
     finally:
@@ -96,7 +96,7 @@ def test_fields_that_the_server_always_writes_may_be_omitted(server: Server, spe
             continue
         for missing in (LEFT_OUT, None):
             sent = _put(kind, request, steps, missing)
-            status, live = server.request("PATCH", path, sent, APPLY, fieldManager="one")
+            status, live = server.request("PATCH", path, sent, content_type=APPLY, fieldManager="one")
             if status in (200, 201):
                 accepted += 1
                 _compare(server, path, kind, live, sent, f"{'.'.join(map(str, steps))} {missing}")
@@ -179,7 +179,7 @@ def _defaulted(
 
 def _compare(server: Server, path: str, kind: Type, live: Object, request: Object, place: str) -> None:
     """Applies in a dry run and offline, and compares. A request that the server rejects as invalid is skipped."""
-    status, theirs = server.request("PATCH", path, request, APPLY, fieldManager="one", dryRun="All")
+    status, theirs = server.request("PATCH", path, request, content_type=APPLY, fieldManager="one", dryRun="All")
     if status != 200:
         return
     ours = server_side(live, request, "one", kind).object

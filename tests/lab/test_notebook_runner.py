@@ -31,7 +31,9 @@ def job_of(notebook: Path, **parameters: str) -> tuple[dict[str, Any], Path]:
     )
     assert isinstance(place, Place)
     assert isinstance(chosen, Chosen)
-    made = notebook_job(library_of(ROOT), stack, "job-1", place, chosen, parameters, date(2026, 11, 22))
+    made = notebook_job(
+        library_of(ROOT), stack, "job-1", place=place, chosen=chosen, parameters=parameters, today=date(2026, 11, 22)
+    )
     assert made.objects, made.findings
     return made.first.reveal(), place.seen
 

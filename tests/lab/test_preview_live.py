@@ -58,7 +58,9 @@ def test_changes_applied_meanwhile_are_no_longer_pending(dev: Environment) -> No
     git(dev, "stash", "pop", "--quiet")
     path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{target.key.name}"
     query = f"fieldManager={FIELD_MANAGER}&force=true"
-    answer = dev.lab.request("PATCH", f"{path}?{query}", target.applied.reveal(), "application/apply-patch+yaml")
+    answer = dev.lab.request(
+        "PATCH", f"{path}?{query}", target.applied.reveal(), content_type="application/apply-patch+yaml"
+    )
     assert answer.status == 200, answer
     found = previewed(dev, "--live")
     (after,) = found["stacks"]

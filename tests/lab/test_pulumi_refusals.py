@@ -49,7 +49,7 @@ def test_conflicts_of_the_plan_match_those_of_the_api_server(dev: Environment) -
     """Without force, the API server's conflicts are the plan's conflicts, field by field."""
     for target in dev.plan().targets:
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{target.name}?fieldManager=modelyard&dryRun=All"
-        answer = dev.lab.request("PATCH", path, target.applied.reveal(), "application/apply-patch+yaml")
+        answer = dev.lab.request("PATCH", path, target.applied.reveal(), content_type="application/apply-patch+yaml")
         causes = answer.body["details"]["causes"] if answer.status == 409 else []
         told = [change.path.server_text for change in target.changes if change.taken]
         assert sorted(cause["field"] for cause in causes) == sorted(told)

@@ -147,7 +147,7 @@ def site(name: str) -> tuple[Stack, ClusterState]:
 
 
 def plan_of(stack: Stack, state: ClusterState) -> Plan:
-    return make_plan(stack, load_library(ROOT), state, TODAY)
+    return make_plan(stack, load_library(ROOT), state, today=TODAY)
 
 
 def objects(engine: Engine) -> list[Registered]:

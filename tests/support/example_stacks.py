@@ -41,7 +41,7 @@ class Site(NamedTuple):
     library: Library
 
     def plan(self, ask: Ask | None = None) -> Plan:
-        return make_plan(self.stack, self.library, self.state, TODAY, ask)
+        return make_plan(self.stack, self.library, self.state, today=TODAY, ask=ask)
 
     def asking(self, **changes: Any) -> "Site":
         """With other sections of the stack file."""

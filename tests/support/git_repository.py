@@ -96,4 +96,4 @@ class Repository:
     ) -> Preview:
         library_of.cache_clear()
         policies_of.cache_clear()
-        return preview(self.root, base, head, date(2026, 11, 21), policies=policies, live=live)
+        return preview(self.root, base, head, today=date(2026, 11, 21), policies=policies, live=live)

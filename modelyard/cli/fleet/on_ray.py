@@ -184,7 +184,7 @@ def _task() -> Callable[..., tuple[str, Any]]:
     """The function of a task. A function inside a function is sent as code: it also runs where modelyard is missing."""
 
     def part(
-        version: str, digest: str, content: list[Any], number: int, work: bytes, items: bytes, files: bytes
+        version: str, digest: str, content: list[Any], *, number: int, work: bytes, items: bytes, files: bytes
     ) -> tuple[str, bytes | str]:
         try:
             import modelyard
@@ -196,6 +196,6 @@ def _task() -> Callable[..., tuple[str, Any]]:
 
         from modelyard.cli.fleet.worker import run
 
-        return "done", run(digest, lambda: ray.get(content[0]), number, work, items, files)
+        return "done", run(digest, lambda: ray.get(content[0]), number, work=work, items=items, files=files)
 
     return part

@@ -25,7 +25,7 @@ _removers: list["subprocess.Popen[bytes]"] = []
 _unpacked: dict[str, Path] = {}
 
 
-def run(digest: str, content: Callable[[], bytes], number: int, work: bytes, items: bytes, files: bytes) -> bytes:
+def run(digest: str, content: Callable[[], bytes], number: int, *, work: bytes, items: bytes, files: bytes) -> bytes:
     """Runs the work for items, up to the first that raises an exception; returns pickled outcomes.
 
     Args:

@@ -54,7 +54,9 @@ def run(shell: Any, line: str, text: str) -> Any:
     names, hidden = shell.user_ns, shell.user_ns_hidden
     # IPython's own names, such as get_ipython, mean nothing elsewhere.
     carried = {name: names[name] for name in cell.reads & names.keys() if names[name] is not hidden.get(name, names)}
-    found, lost = called(_remote(cell), (), carried, "cell", options, {FILE: cell.source}, set())
+    found, lost = called(
+        _remote(cell), (), carried, name="cell", options=options, sources={FILE: cell.source}, warned=set()
+    )
     value = found.pop(VALUE, None)
     names.update(found)
     for name, why in lost.items():

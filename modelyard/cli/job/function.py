@@ -72,7 +72,9 @@ class GpuFunction(Generic[P, R]):
         """
         function = self._function
         name = getattr(function, "__name__", "function")
-        result: R = called(function, args, kwargs, name, self._options, sources_of(function), self._warned)
+        result: R = called(
+            function, args, kwargs, name=name, options=self._options, sources=sources_of(function), warned=self._warned
+        )
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -113,6 +115,7 @@ def called(
     function: Callable[..., Any],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
+    *,
     name: str,
     options: Options,
     sources: Mapping[str, str],
@@ -202,13 +205,13 @@ def _prepared(call: Call, name: str, options: Options, warned: "set[Finding]") -
         raise choice_stop([*problems, *(() if isinstance(chosen, Chosen) else chosen)])
     # The Job is that of a notebook, with another program. A function has no file for the template to name.
     run = job_name(Path(name))
-    job = checked_job(root, stack, run, Place(name, name, root), chosen, {}, name)
+    job = checked_job(root, stack, run, place=Place(name, name, root), chosen=chosen, parameters={}, shown=name)
     fresh = job._replace(findings=tuple(one for one in job.findings if one not in warned))
     report_warnings(stack, fresh, Namespace(colour="auto", json=False), date.today())
     warned.update(job.findings)
     objects = call_objects(job.first, call, name, Path.cwd(), seconds)
     client = connect(stack.context)
-    need_room(client, root, stack, chosen, f"function {name}", name)
+    need_room(client, root, stack, chosen=chosen, who=f"function {name}", shown=name)
     environment, _ = notebook_environment(stack)
     need_built(client, stack, environment, job.key.namespace)
     return _Prepared(client, stack, job.key, objects, chosen_words(chosen))

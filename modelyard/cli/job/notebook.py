@@ -98,7 +98,14 @@ def run(args: Namespace) -> Exit:
 
     with reached():
         client = connect(made.stack.context)
-        need_room(client, project_root(args), made.stack, made.chosen, f"notebook {Path(args.what).name}", args.what)
+        need_room(
+            client,
+            project_root(args),
+            made.stack,
+            chosen=made.chosen,
+            who=f"notebook {Path(args.what).name}",
+            shown=args.what,
+        )
         environment, _ = notebook_environment(made.stack)
         need_built(client, made.stack, environment, made.key.namespace)
         _create(client, made, dry=True)
@@ -163,13 +170,20 @@ def _made(args: Namespace) -> Submission:
     problems += wrong
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
         raise choice_stop(problems)
-    job = checked_job(root, stack, name, place, chosen, parameters, args.what)
+    job = checked_job(root, stack, name, place=place, chosen=chosen, parameters=parameters, shown=args.what)
     report_warnings(stack, job, args, date.today())
     return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen)
 
 
 def checked_job(
-    root: Path, stack: "Stack", name: str, place: "Place", chosen: "Chosen", parameters: Mapping[str, str], shown: str
+    root: Path,
+    stack: "Stack",
+    name: str,
+    *,
+    place: "Place",
+    chosen: "Chosen",
+    parameters: Mapping[str, str],
+    shown: str,
 ) -> "JobSubmission":
     """The Job of a notebook with its findings; ends the run if errors are among them."""
     from modelyard.plan.notebook import notebook_job
@@ -179,7 +193,7 @@ def checked_job(
     blocking = [one for one in library.findings if one.blocks]
     if blocking:
         raise Stop(Exit.USAGE, "the project's patches cannot be used", "", blocking)
-    made = notebook_job(library, stack, name, place, chosen, parameters, date.today())
+    made = notebook_job(library, stack, name, place=place, chosen=chosen, parameters=parameters, today=date.today())
     if not made.objects:
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", made.findings)
     return made.with_user(user_label())
@@ -193,7 +207,7 @@ def choice_stop(problems: "Sequence[Problem]") -> Stop:
     return Stop(Exit.USAGE, f"{len(problems)} findings prevent the submission{listed}")
 
 
-def need_room(client: "Client", root: Path, stack: "Stack", chosen: "Chosen", who: str, shown: str) -> None:
+def need_room(client: "Client", root: Path, stack: "Stack", *, chosen: "Chosen", who: str, shown: str) -> None:
     """Ends the run if no quota or no node can ever hold the job; uses recorded nodes if you may not read live ones.
 
     Args:
@@ -209,7 +223,7 @@ def need_room(client: "Client", root: Path, stack: "Stack", chosen: "Chosen", wh
 
     nodes, live = nodes_for(client, root, stack, labels_of(chosen))
     note = f"; live nodes are not readable, so recorded ones were used: modelyard record {stack.name}"
-    if errors := check_notebook_room(stack, who, chosen, nodes, date.today(), "" if live else note):
+    if errors := check_notebook_room(stack, who, chosen, nodes=nodes, today=date.today(), note="" if live else note):
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", errors)
 
 

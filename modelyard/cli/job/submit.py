@@ -86,7 +86,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
         for environment in made.environments:
             need_built(client, stack, environment, made.key.namespace)
         if not made.remote:
-            report_unplaced(client, root, stack, {args.what}, args, date.today())
+            report_unplaced(client, root, stack, names={args.what}, args=args, today=date.today())
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
     if isinstance(objects, Refusal):
         raise not_taken(objects)

@@ -38,7 +38,7 @@ def run(args: Namespace) -> Exit:
         sent = one.dispatched or bool(config.worker_clusters)
         objects = pool_objects(found.client, found.namespaces, dispatched=sent)
     (one,) = with_positions((one,), Queues(objects, config))
-    answer = why(one, pods, objects, config, found.now, _looked_at(one, config))
+    answer = why(one, pods, objects, config=config, now=found.now, by_cluster=_looked_at(one, config))
     if args.json:
         say_json(why_document(answer, found.now))
     else:

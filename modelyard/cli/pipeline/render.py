@@ -29,5 +29,5 @@ def run(args: Namespace) -> Exit:
     stack = chosen_stack(root, args.stack, "pipeline", args.pipeline)
     pipeline = chosen_pipeline(stack, args.pipeline)
     name, today = pipeline_run_name(pipeline, shown=True), date.today()
-    made = pipeline_submission(stack, library_of(root), pipeline, name, None, today)
+    made = pipeline_submission(stack, library_of(root), pipeline, run=name, since=None, today=today)
     return rendered(stack, name, admitted(stack, made, pipeline.jobs, today), args)

@@ -63,7 +63,7 @@ def run(args: Namespace) -> Exit:
                 say([*([""] if shown else []), *pipeline_text(stack.name, size, style_for(args, sys.stdout))])
             shown += 1
             run_name = pipeline_run_name(pipeline, shown=True)
-            made = pipeline_submission(stack, library, pipeline, run_name, None, today)
+            made = pipeline_submission(stack, library, pipeline, run=run_name, since=None, today=today)
             made = admitted(stack, made, pipeline.jobs, today)
             found = made.findings
         if blocking := [one for one in found if one.blocks]:

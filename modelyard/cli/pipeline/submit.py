@@ -64,7 +64,7 @@ def run(args: Namespace) -> Exit:
     today = date.today()
 
     def submission(since: "Since | None") -> "Submission":
-        made = pipeline_submission(stack, library_of(root), pipeline, name, since, today)
+        made = pipeline_submission(stack, library_of(root), pipeline, run=name, since=since, today=today)
         return admitted(stack, made, pipeline.jobs, today)
 
     made = submission(since)
@@ -81,7 +81,7 @@ def run(args: Namespace) -> Exit:
         made = made.with_user(user_label())
         for environment in made.environments:
             need_built(client, stack, environment, made.key.namespace)
-        report_unplaced(client, root, stack, pipeline.jobs, args, today)
+        report_unplaced(client, root, stack, names=pipeline.jobs, args=args, today=today)
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=True)
         if not isinstance(objects, Refusal):
             if early := jumping(made, objects):

@@ -29,10 +29,10 @@ class _Fate(NamedTuple):
 
 def pruned(schema: Type, merged: dict[str, Any], last: FieldSet, sets: list[FieldSet]) -> dict[str, Any]:
     """``merged`` without what its manager applied before (``last``) and is in none of ``sets``, who owns what."""
-    return _without(schema, merged, last, sets, _Fate(), held=False) or {}
+    return _without(schema, merged, last, sets=sets, fate=_Fate(), held=False) or {}
 
 
-def _without(kind: Type, value: Any, last: FieldSet, sets: list[FieldSet], fate: _Fate, held: bool) -> Any:
+def _without(kind: Type, value: Any, last: FieldSet, *, sets: list[FieldSet], fate: _Fate, held: bool) -> Any:
     """The value without what is taken back; None when nothing stays of a map or list.
 
     What was applied field by field, and is owned as a whole by now, stays when somebody holds it (``held``).
@@ -64,7 +64,7 @@ def _map_without(
             del out[name]
             continue
         if _has_children(subset):
-            after = _without(type_, inner, subset, below, here, _holds(sets, element, named=False))
+            after = _without(type_, inner, subset, sets=below, fate=here, held=_holds(sets, element, named=False))
         if after is not inner:
             out = dict(value) if out is None else out
             out[name] = after
@@ -86,7 +86,9 @@ def _list_without(kind: Type, value: list[Any], last: FieldSet, sets: list[Field
                 continue
             if _has_children(subset):
                 below = [fields[element] for fields in sets if fields.get(element)]
-                after = _without(kind.item, item, subset, below, here, _holds(sets, element, named=False))
+                after = _without(
+                    kind.item, item, subset, sets=below, fate=here, held=_holds(sets, element, named=False)
+                )
                 changed = changed or after is not item
         out.append(after)
     return (out or None) if changed else value

@@ -122,17 +122,17 @@ def _lists(kind: Type, path: Path, before: list[Any], after: list[Any], found: l
     for element, left in lefts.items():
         right = rights.get(element, ABSENT)
         if left is not right:
-            _items(item, path, element, left, right, found)
+            _items(item, path, element, before=left, after=right, found=found)
     for element, right in rights.items():
         if element not in lefts:
-            _items(item, path, element, ABSENT, right, found)
+            _items(item, path, element, before=ABSENT, after=right, found=found)
     old = [element for element in lefts if element in rights]
     new = [element for element in rights if element in lefts]
     if old != new:
         found.append(Change(path, [*map(from_wire, old)], [*map(from_wire, new)], reordered=True))
 
 
-def _items(kind: Type, path: Path, element: str, before: Any, after: Any, found: list[Change]) -> None:
+def _items(kind: Type, path: Path, element: str, *, before: Any, after: Any, found: list[Change]) -> None:
     here = path / from_wire(element)
     if type(before) is Repeated or type(after) is Repeated:
         before = list(before) if type(before) is Repeated else before

@@ -115,6 +115,7 @@ def check_pod_room(
     stack: Stack,
     what: str,
     ask: Ask,
+    *,
     flavor: Flavor | None,
     nodes: Iterable[Node],
     growth: Iterable[Node],

@@ -94,7 +94,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, remedy, detail=detail)
         return
     yield from _zones(stack, pool, where, regions)
-    yield from _types(stack, pool, where, gpu, there, place)
+    yield from _types(stack, pool, where, gpu=gpu, there=there, place=place)
     if PRODUCT_LABEL not in pool.labels and product_on(pool.cloud, gpu) is None:
         if gpu.members:
             remedy = f"name the variant, or set the product in the pool's labels: {PRODUCT_LABEL}"
@@ -140,7 +140,9 @@ def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) ->
             )
 
 
-def _types(stack: Stack, pool: NodePool, where: Path, gpu: GpuModel, there: set[str], place: str) -> Iterator[Finding]:
+def _types(
+    stack: Stack, pool: NodePool, where: Path, *, gpu: GpuModel, there: set[str], place: str
+) -> Iterator[Finding]:
     for number, name in enumerate(pool.types):
         if name in there:
             continue

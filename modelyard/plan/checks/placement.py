@@ -49,6 +49,7 @@ def check_placement(
     targets: Iterable[TargetPlan],
     workloads: Mapping[str, tuple[Workload, ...]],
     room: Room,
+    *,
     growth: Collection[Node],
     most: Mapping[str, int],
     unmade: Mapping[str, Finding],
@@ -78,7 +79,19 @@ def check_placement(
             workload = next((one for one in workloads.get(target.name, ()) if one.place == place), None)
             trains = workload is not None and workload.role in WORKER_ROLES
             rivals = backends if trains else (target.name,)
-            short = tuple(_room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most))
+            short = tuple(
+                _room(
+                    target,
+                    place,
+                    workload,
+                    pods=pods,
+                    rivals=rivals,
+                    room=room,
+                    limit=limits.get(target.name),
+                    growth=growth,
+                    most=most,
+                )
+            )
             partition = pods.selector.get(CONFIG_LABEL, "")
             if partition in unmade and any(finding.severity is not Severity.ADVICE for finding in short):
                 needed.add(partition)
@@ -96,6 +109,7 @@ def _room(
     target: TargetPlan,
     place: Path,
     workload: Workload | None,
+    *,
     pods: Pods,
     rivals: Collection[str],
     room: Room,

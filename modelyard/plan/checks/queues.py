@@ -301,7 +301,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...], unknown: Collection[str]) -
                 places = {node.name: node.allocatable[resource] for node in lasting if node.allocatable.get(resource)}
                 if resource == GPU_RESOURCE:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
-                promises.append(_Promise(index, flavor.name, resource, promised, places, with_pools))
+                promises.append(_Promise(index, flavor.name, resource, gpus=promised, places=places, pools=with_pools))
                 continue
             names = few((f"{name} {gpus}" for name, gpus in theirs.items()), MANY)
             whose = _places(with_pools)

@@ -64,6 +64,7 @@ def check_sizes(
     stack: Stack,
     targets: Collection[TargetPlan],
     workloads: Mapping[str, tuple[Workload, ...]],
+    *,
     chosen: tuple[Selected, ...],
     reported: Collection[Finding],
     library: Library,
@@ -92,7 +93,7 @@ def check_sizes(
             replicas = target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place)
             applied = applied_sizes(body, workload, replicas)
             broken = _breaking(stack, workload, applied, known)
-            yield from (_explained(one, target, workload, stack, chosen, off) for one in broken)
+            yield from (_explained(one, target, workload, stack=stack, chosen=chosen, off=off) for one in broken)
             yield from _ineffective(stack, workload, applied, off, broken)
     untouched = (workload for name, those in workloads.items() if name not in seen for workload in those)
     yield from _check_untouched(stack, untouched, platform, known, off)
@@ -252,6 +253,7 @@ def _explained(
     finding: Finding,
     target: TargetPlan,
     workload: Workload,
+    *,
     stack: Stack,
     chosen: tuple[Selected, ...],
     off: Mapping[str, _Off],

@@ -61,7 +61,7 @@ def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loa
 
 def _loaded(content: bytes, shown: str) -> Loaded:
     start = "`machines:` or `cards:`"
-    document, findings = parse_entries(content, shown, "price file", start, schema_text(), _checks)
+    document, findings = parse_entries(content, shown, "price file", start=start, schema=schema_text(), checks=_checks)
     if document is None:
         return None, tuple(first(in_order(findings)))
     return Prices(_machines(document), _gpus(document)), ordered(findings)

@@ -66,6 +66,7 @@ def dropped_objects(
     wanted: Set[ObjectKey],
     state: ClusterState,
     schemas: merge.MergeSchema,
+    *,
     library: Library,
     workloads: Mapping[str, tuple[Workload, ...]],
     namespace: str,
@@ -186,7 +187,9 @@ def _restored(one: Dropped, back: Undo, answer: Answer | None) -> tuple[dict[str
     except merge.MergeError as error:
         refusal = Refusal("invalid", hidden_words(str(error), one.request))
         return one.live, (refused(one.local_name, refusal),)
-    foreseen, findings = predict(one.local_name, one.schema, one.live, one.request, offline, answer)
+    foreseen, findings = predict(
+        one.local_name, one.schema, one.live, applied=one.request, offline=offline, answer=answer
+    )
     return finished(foreseen.after, back.ledger), findings
 
 

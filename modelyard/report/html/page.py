@@ -278,7 +278,7 @@ def browser_data(
             for part, item in sorted(items, key=lambda pair: pair[1].number)
         ],
         "stacks": [
-            _stack(stack, found[at], submitted.get(stack["stack"], []), costs[at], places, scenes)
+            _stack(stack, found[at], submitted.get(stack["stack"], []), cost=costs[at], places=places, scenes=scenes)
             for at, stack in enumerate(document["stacks"])
         ],
         "places": places.values,
@@ -314,6 +314,7 @@ def _stack(
     stack: Mapping[str, Any],
     found: list[list[Any]],
     submissions: list[int],
+    *,
     cost: Cost | None,
     places: _Once,
     scenes: _Once,

@@ -138,6 +138,7 @@ def pipeline_submission(
     stack: Stack,
     library: Library,
     pipeline: Pipeline,
+    *,
     run: str,
     since: Since | None = None,
     today: date | None = None,
@@ -167,7 +168,7 @@ def pipeline_submission(
     made = [
         _rollout(config, pipeline, stage, everything, whole)
         if stage.rollout is not None
-        else _job_run(stack, library, pipeline, stage, everything, whole, facts)
+        else _job_run(stack, library, pipeline, stage=stage, everything=everything, whole=whole, facts=facts)
         for stage in wanted
     ]
     findings = [*about, *(finding for one in made for finding in one.findings)]
@@ -230,6 +231,7 @@ def _job_run(
     stack: Stack,
     library: Library,
     pipeline: Pipeline,
+    *,
     stage: Stage,
     everything: Sequence[Sized],
     whole: Run,

@@ -28,6 +28,7 @@ def why(
     run: Run,
     pods: Iterable[Mapping[str, Any]],
     objects: PoolObjects,
+    *,
     config: Config,
     now: datetime,
     by_cluster: Mapping[str, WorkerClusterObjects] = MappingProxyType({}),

@@ -178,7 +178,7 @@ def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[st
     )
 
 
-def _unfit(stack: Stack, path: Path, who: str, name: str, why: str, remedy: str) -> Finding:
+def _unfit(stack: Stack, path: Path, who: str, *, name: str, why: str, remedy: str) -> Finding:
     return stack.finding("ENV006", Severity.ERROR, path, f"{who} cannot use Python environment {name}: {why}", remedy)
 
 
@@ -193,18 +193,25 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
         return
     name, image = environment.name, image_of(stack.config, environment)
     if job.environment is not None and resource is not None and resource.remote is not None:
-        yield _unfit(stack, where, who, name, "it runs outside the home cluster", _INTO_IMAGE)
+        yield _unfit(stack, where, who, name=name, why="it runs outside the home cluster", remedy=_INTO_IMAGE)
         return
     if job.environment is not None and not job.command:
         yield _unfit(
-            stack, where, who, name, "it has no command, so the pods of its resource do its work", "give it a command"
+            stack,
+            where,
+            who,
+            name=name,
+            why="it has no command, so the pods of its resource do its work",
+            remedy="give it a command",
         )
     if job.engine == "ray":
         remedy = f"set engine: job, or {_INTO_IMAGE}"
-        yield _unfit(stack, where, who, name, "Ray workers run the Python of their image", remedy)
+        yield _unfit(stack, where, who, name=name, why="Ray workers run the Python of their image", remedy=remedy)
     if job.image is not None and job.image != image:
         remedy = "drop the job's image, or the Python environment"
-        yield _unfit(stack, where, who, name, f"its image is {job.image}, but {name} is for {image}", remedy)
+        yield _unfit(
+            stack, where, who, name=name, why=f"its image is {job.image}, but {name} is for {image}", remedy=remedy
+        )
 
 
 def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, Environment]) -> Iterator[Finding]:
@@ -218,14 +225,16 @@ def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, 
     name, image = environment.name, image_of(stack.config, environment)
     shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
     if resource.remote is not None:
-        yield _unfit(stack, where, who, name, "its jobs run outside the home cluster", _INTO_IMAGE)
+        yield _unfit(stack, where, who, name=name, why="its jobs run outside the home cluster", remedy=_INTO_IMAGE)
     elif shared:
         remedy = f"give these jobs a command, or {_INTO_IMAGE}"
         why = f"its pods run the program of their image, for {', '.join(shared[:4])}"
-        yield _unfit(stack, where, who, name, why, remedy)
+        yield _unfit(stack, where, who, name=name, why=why, remedy=remedy)
     if resource.image is not None and resource.image != image:
         why = f"its image is {resource.image}, but {name} is for {image}"
-        yield _unfit(stack, where, who, name, why, "drop the resource's image, or the Python environment")
+        yield _unfit(
+            stack, where, who, name=name, why=why, remedy="drop the resource's image, or the Python environment"
+        )
 
 
 def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Finding]:
@@ -239,7 +248,7 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
     own, image = stack.config.notebooks.image, image_of(stack.config, environment)
     if own is not None and own != image:
         why = f"their image is {own}, but {name} is for {image}"
-        yield _unfit(stack, where, "notebooks", name, why, "drop image of notebooks")
+        yield _unfit(stack, where, "notebooks", name=name, why=why, remedy="drop image of notebooks")
     lock = environment.files.lock if environment.files is not None else None
     have = {canonical(one.name) for one in lock.packages} if lock is not None else set(NOTEBOOKS)
     if missing := [one for one in NOTEBOOKS if one not in have]:

@@ -200,6 +200,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
         for one in BACKENDS.values()
         if one.worker == role
     )
+    gpus, without_gpus = _GPUS.get(role, ((), "it has no GPU"))
     # A backend may decide its target itself.
     named = TARGET_KINDS.items() if role in ROLES else ()
     kinds = {key: kind for key, kind in named if role in RAY.roles or key not in RAY_KINDS}
@@ -208,15 +209,30 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
         name: str,
         value: Callable[[_Sized], Any],
         source: Path = (),
+        *,
         why: str = "",
         other_sources: tuple[OtherSource, ...] = (),
         values: tuple[Any, ...] | type = object,
     ) -> Fact[_Sized]:
-        return Fact(f"{role}.{name}", value, source, why, other_sources, _MEANINGS[name], values)
+        return Fact(
+            f"{role}.{name}",
+            value,
+            source,
+            why=why,
+            other_sources=other_sources,
+            meaning=_MEANINGS[name],
+            values=values,
+        )
 
     def own(name: str, value: Callable[[_Sized], Any], other_sources: tuple[OtherSource, ...] = ()) -> Fact[_Sized]:
         here = name in _SET[role]
-        return fact(name, value, (role, name) if here else (), "" if here else "the platform decides it", other_sources)
+        return fact(
+            name,
+            value,
+            (role, name) if here else (),
+            why="" if here else "the platform decides it",
+            other_sources=other_sources,
+        )
 
     more: tuple[Fact[Any], ...] = next((one.facts for one in BACKENDS.values() if one.worker == role), ())
     return (
@@ -237,7 +253,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
         own("replicas", lambda given: given.workload.replicas, idle),
         own("cpu", lambda given: given.workload.cpu),
         own("memory", lambda given: given.workload.memory),
-        fact("gpus", lambda given: given.workload.gpus, *_GPUS.get(role, ((), "it has no GPU"))),
+        fact("gpus", lambda given: given.workload.gpus, gpus, why=without_gpus),
         own("volume", lambda given: given.workload.volume),
         own("gracePeriod", lambda given: given.workload.grace_period),
         own("image", lambda given: given.workload.image),
@@ -245,7 +261,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
             "active",
             lambda given: given.workload.active,
             switch,
-            "" if trains else "it is always active",
+            why="" if trains else "it is always active",
             values=FLAG,
         ),
         fact(

@@ -54,7 +54,14 @@ def partition_of(region: str) -> str:
 
 
 def aws_job(
-    stack: str, account: AwsAccount, resource: Resource, job: Job, offer: Offer, data: Part | None, model: Part | None
+    stack: str,
+    account: AwsAccount,
+    resource: Resource,
+    *,
+    job: Job,
+    offer: Offer,
+    data: Part | None,
+    model: Part | None,
 ) -> RemoteJob | None:
     """Returns what is launched for a job; None if the offer's region has no network, or a bucket is not on S3.
 

@@ -40,11 +40,11 @@ def copy_jobs(stack: Stack, resource: Resource, job: str, files: Mapping[str, st
         if copying is not None and image is not None and script is not None:
             context = f" --context {quote(stack.context)}" if stack.context else ""
             head = f"# {_SAYS[verb]}:\n# kubectl{context} create -f {verb}.yaml\n"
-            made[f"{verb}.yaml"] = head + text_of(_job(stack, job, verb, copying, image, script))
+            made[f"{verb}.yaml"] = head + text_of(_job(stack, job, verb, copying=copying, image=image, script=script))
     return made
 
 
-def _job(stack: Stack, job: str, verb: str, copying: Copying, image: str, script: str) -> dict[str, Any]:
+def _job(stack: Stack, job: str, verb: str, *, copying: Copying, image: str, script: str) -> dict[str, Any]:
     # Not a run of the job: `job list` and the other job commands ignore it.
     labels = {"app.kubernetes.io/part-of": "ml-platform"}
     reads = verb == "export"

@@ -51,7 +51,9 @@ def launches(stack: Stack, resource: Resource, own: Own | None = None) -> Iterat
             script=job_script(remote.command, remote.time_limit, data, model, serves),
             secrets=secrets_of(data, model),
             port=remote.port if serves else None,
-            aws=None if provider.aws is None else aws_job(name, provider.aws, resource, job, found[0], data, result),
+            aws=None
+            if provider.aws is None
+            else aws_job(name, provider.aws, resource, job=job, offer=found[0], data=data, model=result),
         )
 
 

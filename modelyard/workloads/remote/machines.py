@@ -34,7 +34,7 @@ def check_machine(stack: Stack, index: int, sized: Sized, own: Own | None = None
             did_you_mean(remote.instance_type, known, 3, 0.5)
             or f"known types: {', '.join(sorted(known)[:3])} and others",
         )
-        yield from _region(stack, where, resource, provider.kind, None, own)
+        yield from _region(stack, where, resource, cloud=provider.kind, machine=None, own=own)
         return
     if not machine.whole_gpus:
         what = "fractions of a GPU" if machine.whole == "no" else "GPUs that may be fractions"
@@ -47,7 +47,7 @@ def check_machine(stack: Stack, index: int, sized: Sized, own: Own | None = None
         )
     yield from _gpu(stack, where, machine, resource)
     yield from _size(stack, where, machine, sized)
-    yield from _region(stack, where, resource, provider.kind, machine, own)
+    yield from _region(stack, where, resource, cloud=provider.kind, machine=machine, own=own)
 
 
 def unfit_gpu(machine: Instance, use: Use) -> tuple[str, str] | None:
@@ -105,7 +105,7 @@ def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[
 
 
 def _region(
-    stack: Stack, where: Path, resource: Resource, cloud: str, machine: Instance | None, own: Own | None
+    stack: Stack, where: Path, resource: Resource, *, cloud: str, machine: Instance | None, own: Own | None
 ) -> Iterator[Finding]:
     assert resource.remote is not None
     prefix = resource.remote.region_prefix or ""

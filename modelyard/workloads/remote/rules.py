@@ -60,7 +60,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
         yield from _one_place(stack, where, resource, remote, providers)
         if remote.cluster is not None and remote.provider is not None:
             continue  # Which settings count depends on which of the two stays.
-        yield from _reached(stack, where, resource, remote, providers, known, reported)
+        yield from _reached(stack, where, resource, remote=remote, providers=providers, known=known, reported=reported)
         yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
         yield from check_lifetimes(stack, index, one)
@@ -237,6 +237,7 @@ def _reached(
     stack: Stack,
     where: Path,
     resource: Resource,
+    *,
     remote: Remote,
     providers: Mapping[str, Provider],
     known: Collection[str],

@@ -32,7 +32,8 @@ def check_unread(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     where: Path = ("resources", index)
     yield from _workers(stack, where, sized)
     if resource.team is not None:
-        yield _finding(stack, (*where, "team"), f"resource {resource.name}", "team", *_waits(resource))
+        why, remedy = _waits(resource)
+        yield _finding(stack, (*where, "team"), f"resource {resource.name}", key="team", why=why, remedy=remedy)
     yield from _resource(stack, where, resource)
     for number, job in enumerate(stack.config.jobs):
         if job.resource == resource.name:
@@ -60,21 +61,21 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
     if remote.cluster is None:
         if resource.image is not None:
             why = "a rented machine runs remote.image"
-            yield _finding(stack, (*where, "image"), who, "image", why, "set remote.image")
+            yield _finding(stack, (*where, "image"), who, key="image", why=why, remedy="set remote.image")
         yield from _gpu(stack, where, resource)
     else:
         for key in _CLUSTER:
             if (*where, "remote", key) in stack.positions:
                 remedy = f"remove it, or set it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"
                 why = "it uses a cluster and rents no machine"
-                yield _finding(stack, (*where, "remote", key), who, f"remote.{key}", why, remedy)
+                yield _finding(stack, (*where, "remote", key), who, key=f"remote.{key}", why=why, remedy=remedy)
         yield from _shared(stack, where, resource, remote.cluster)
     yield from _copies(stack, where, resource)
     if remote.port is not None and (remote.cluster is not None or resource.type != "llm-serving"):
         why = "only llm-serving jobs have a port"
         if remote.cluster is not None:
             why = "kubectl port-forward reaches any port of a pod"
-        yield _finding(stack, (*where, "remote", "port"), who, "remote.port", why, "drop it")
+        yield _finding(stack, (*where, "remote", "port"), who, key="remote.port", why=why, remedy="drop it")
 
 
 def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> Iterator[Finding]:
@@ -89,7 +90,9 @@ def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> 
         at = (*where, "remote", "cluster", key)
         if own != theirs and at in stack.positions:
             why = f"all resources of a remote cluster use the value of the first, {name}"
-            yield _finding(stack, at, f"resource {resource.name}", f"another {key}", why, f"set it in {name}")
+            yield _finding(
+                stack, at, f"resource {resource.name}", key=f"another {key}", why=why, remedy=f"set it in {name}"
+            )
 
 
 def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
@@ -116,10 +119,15 @@ def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
             continue
         at, who = (*where, "remote", key), f"resource {resource.name}"
         if not copied:
-            yield _finding(stack, at, who, f"remote.{key}", why, remedy)
+            yield _finding(stack, at, who, key=f"remote.{key}", why=why, remedy=remedy)
         elif image_of_copy(stack.config, resource, copying) is None:
             yield _finding(
-                stack, at, who, f"remote.{key}", "no image is set for the pods that copy data", "set its image"
+                stack,
+                at,
+                who,
+                key=f"remote.{key}",
+                why="no image is set for the pods that copy data",
+                remedy="set its image",
             )
 
 
@@ -130,7 +138,9 @@ def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
         return
     why = f"{machine.type} has the {machine.gpu.short}"
     remedy = "drop it, or rent a machine with that GPU"
-    yield _finding(stack, (*where, "gpu"), f"resource {resource.name}", f"gpu {resource.gpu}", why, remedy)
+    yield _finding(
+        stack, (*where, "gpu"), f"resource {resource.name}", key=f"gpu {resource.gpu}", why=why, remedy=remedy
+    )
 
 
 def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Finding]:
@@ -144,24 +154,29 @@ def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Fi
         "leastWorkers": job.least_workers,
         "together": job.together,
     }
+    why, remedy = _waits(resource)
     for key, value in queued.items():
         if value is not None:
-            yield _finding(stack, (*where, key), who, key, *_waits(resource))
+            yield _finding(stack, (*where, key), who, key=key, why=why, remedy=remedy)
     if job.engine != "job":
         why = f"a remote job has one worker, but {job.engine} needs several"
-        yield _finding(stack, (*where, "engine"), who, f"engine {job.engine}", why, "drop engine")
+        yield _finding(stack, (*where, "engine"), who, key=f"engine {job.engine}", why=why, remedy="drop engine")
     if job.trials is not None:
-        yield _finding(stack, (*where, "trials"), who, "trials", "a remote job is one run", "drop trials")
+        yield _finding(
+            stack, (*where, "trials"), who, key="trials", why="a remote job is one run", remedy="drop trials"
+        )
     if remote.cluster is not None:
         return
     for key, place in _MACHINE.items():
         if (*where, key) in stack.positions:
             why = f"a rented machine uses {place}"
-            yield _finding(stack, (*where, key), who, key, why, f"drop it, and set {place}")
+            yield _finding(stack, (*where, key), who, key=key, why=why, remedy=f"drop it, and set {place}")
     for key in ("retries", "keep"):
         if (*where, key) in stack.positions:
             why = "a rented machine runs its job once, then ends"
-            yield _finding(stack, (*where, key), who, key, why, "drop it; to run it again, launch it again")
+            yield _finding(
+                stack, (*where, key), who, key=key, why=why, remedy="drop it; to run it again, launch it again"
+            )
 
 
 def _waits(resource: Resource) -> tuple[str, str]:
@@ -175,5 +190,5 @@ def _waits(resource: Resource) -> tuple[str, str]:
     )
 
 
-def _finding(stack: Stack, path: Path, who: str, key: str, why: str, remedy: str) -> Finding:
+def _finding(stack: Stack, path: Path, who: str, *, key: str, why: str, remedy: str) -> Finding:
     return stack.finding("REM016", Severity.ERROR, path, f"{who} is remote and cannot have {key}: {why}", remedy)

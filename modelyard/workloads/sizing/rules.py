@@ -49,14 +49,14 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
             yield unfit
         if on is None or on.remote is None:
             # A remote job can have neither, which another finding says.
-            yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
-            yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
-        yield from _fits_together(stack, index, job, on, workers.get(job.resource or ""), shared)
+            yield from _refers(stack, "jobs", index, one=job, key="team", name=job.team, known=teams)
+            yield from _refers(stack, "jobs", index, one=job, key="priority", name=job.priority, known=priorities)
+        yield from _fits_together(stack, index, job, resource=on, most=workers.get(job.resource or ""), shared=shared)
         yield from _unread(stack, index, job)
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
         yield from _known_gpu(stack, index, resource)
-        yield from _refers(stack, "resources", index, resource, "team", resource.team, teams)
+        yield from _refers(stack, "resources", index, one=resource, key="team", name=resource.team, known=teams)
         yield from slice_findings(stack, index, one)
         yield from _idle(stack, index, one)
         yield from _scaled(stack, index, one)
@@ -269,7 +269,7 @@ _PLURALS = {"team": "teams", "priority": "priorities"}
 
 
 def _refers(
-    stack: Stack, section: str, index: int, one: Job | Resource, key: str, name: str | None, known: Collection[str]
+    stack: Stack, section: str, index: int, *, one: Job | Resource, key: str, name: str | None, known: Collection[str]
 ) -> Iterator[Finding]:
     """Checks that the named team or priority is defined."""
     if name is not None and name not in known:
@@ -283,7 +283,7 @@ def _refers(
 
 
 def _fits_together(
-    stack: Stack, index: int, job: Job, resource: Resource | None, most: int | None, shared: Collection[str | None]
+    stack: Stack, index: int, job: Job, *, resource: Resource | None, most: int | None, shared: Collection[str | None]
 ) -> Iterator[Finding]:
     """Checks that a job's run settings work together on its resource.
 

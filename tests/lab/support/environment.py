@@ -261,5 +261,7 @@ def words(done: Done) -> str:
 def scale(env: Environment, name: str, replicas: int, manager: str) -> None:
     """Scales a Deployment, as an autoscaler does."""
     path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}/scale?fieldManager={manager}"
-    answer = env.lab.request("PATCH", path, {"spec": {"replicas": replicas}}, "application/merge-patch+json")
+    answer = env.lab.request(
+        "PATCH", path, {"spec": {"replicas": replicas}}, content_type="application/merge-patch+json"
+    )
     assert answer.status == 200, answer

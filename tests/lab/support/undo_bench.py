@@ -121,7 +121,7 @@ class Bench:
         stack = self.stack._replace(config=config)
         state = read_live(self.root, stack, self.client, lambda: self.known if recalls else {})[0]
         ask = partial(dry_run, self.client, manager=FIELD_MANAGER)
-        return make_plan(stack, self.library, state, date.today(), ask)
+        return make_plan(stack, self.library, state, today=date.today(), ask=ask)
 
     def up(self, plan: Plan, interrupted_at: int | None = None) -> None:
         """Applies a plan as the engine does, with the engine's provider for ledgers and handovers.
@@ -228,7 +228,7 @@ class Bench:
         sub = "/scale" if manager == "scaler" else ""
         body = json.dumps(_nested(path, value))
         kind = "application/strategic-merge-patch+json" if not sub else "application/merge-patch+json"
-        answer = self.lab.request("PATCH", f"{_path()}/{name}{sub}?fieldManager={manager}", body, kind)
+        answer = self.lab.request("PATCH", f"{_path()}/{name}{sub}?fieldManager={manager}", body, content_type=kind)
         assert answer.status == 200, answer
 
     def install(self, ways: Mapping[str, str]) -> None:

@@ -34,7 +34,7 @@ class Site(NamedTuple):
     prices: Prices = LIST
 
     def plan(self) -> Plan:
-        return make_plan(self.stack, self.library, self.state, TODAY)
+        return make_plan(self.stack, self.library, self.state, today=TODAY)
 
     def cost(self) -> StackCost:
         return cost_of(self.plan(), self.state, self.prices)

@@ -175,7 +175,7 @@ def test_a_notebook_runs_by_the_python_of_its_environment(library: Library, tmp_
     place = Place("/home/jovyan/work/a.ipynb", "/home/jovyan/work/a.x.ipynb", Path("a.x.ipynb"))
     chosen = choose(asked.config, Choice(None, None, None, None, None))
     assert isinstance(chosen, Chosen)
-    made = notebook_job(library, asked, "a-x7k2p", place, chosen, {}, date(2026, 11, 22))
+    made = notebook_job(library, asked, "a-x7k2p", place=place, chosen=chosen, parameters={}, today=date(2026, 11, 22))
     assert made.objects, made.findings
     container, volumes = pod(made.first.reveal())
     files = asked.config.environments[0].files

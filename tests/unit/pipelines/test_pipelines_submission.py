@@ -41,7 +41,7 @@ def library() -> Library:
 
 
 def made(library: Library, given: Stack | None = None, pipeline: Pipeline = NIGHTLY) -> Submission:
-    return pipeline_submission(given or stack(pipeline), library, pipeline, RUN)
+    return pipeline_submission(given or stack(pipeline), library, pipeline, run=RUN)
 
 
 def steps(submission: Submission) -> list[dict[str, Any]]:
@@ -226,7 +226,7 @@ def test_a_stage_takes_no_whole_gpu_where_its_slice_is_not_there(library: Librar
     assert (submission.objects.reveal(), [one.code for one in submission.findings]) == ((), ["PAR011"])
     # Whoever waives that has no slice either.
     given = given._replace(config=given.config._replace(waivers=(Waiver("PAR011", "soon", date(2027, 1, 1)),)))
-    submission = pipeline_submission(given, library, NIGHTLY, RUN, today=date(2026, 12, 24))
+    submission = pipeline_submission(given, library, NIGHTLY, run=RUN, today=date(2026, 12, 24))
     assert (submission.objects.reveal(), [one.code for one in submission.findings]) == ((), ["RES214"])
 
 
@@ -243,8 +243,8 @@ def test_a_waiver_for_a_job_holds_for_its_stage(library: Library) -> None:
     clash = stack(jobs=(LOAD, TRAIN._replace(least_workers=1, engine="ray", together="rack"), ASSISTANT))
     assert [one.code for one in made(library, clash).findings] == ["RES211"]
     waived = clash._replace(config=clash.config._replace(waivers=(Waiver("RES211", "tried", date(2027, 1, 1)),)))
-    assert pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2026, 12, 24)).objects.reveal()
-    assert not pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2027, 1, 2)).objects.reveal()
+    assert pipeline_submission(waived, library, NIGHTLY, run=RUN, today=date(2026, 12, 24)).objects.reveal()
+    assert not pipeline_submission(waived, library, NIGHTLY, run=RUN, today=date(2027, 1, 2)).objects.reveal()
 
 
 def test_the_image_of_an_environment_is_one_for_a_stage_too() -> None:
@@ -317,9 +317,9 @@ def test_artifacts_that_a_run_took_from_earlier_runs(starter: dict[str, Any], ke
 
 
 def test_a_run_continued_twice_reads_the_artifacts_of_the_first(library: Library) -> None:
-    second = pipeline_submission(stack(), library, NIGHTLY, "nightly-second", Since("train", "nightly-first"))
+    second = pipeline_submission(stack(), library, NIGHTLY, run="nightly-second", since=Since("train", "nightly-first"))
     kept = kept_by(second.first.reveal())
-    third = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("train", "nightly-second", kept))
+    third = pipeline_submission(stack(), library, NIGHTLY, run=RUN, since=Since("train", "nightly-second", kept))
     (job,) = [body for body in third.objects.reveal()[1:] if body["kind"] == "Job"]
     env = {one["name"]: one.get("value") for one in job["spec"]["template"]["spec"]["containers"][0]["env"]}
     assert env["INPUT_DATA_SET"] == "s3://acme-lake/pipelines/nightly-first/data-set"
@@ -327,7 +327,7 @@ def test_a_run_continued_twice_reads_the_artifacts_of_the_first(library: Library
 
 
 def test_a_run_continues_from_an_earlier_one(library: Library) -> None:
-    submission = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("train", "nightly-early"))
+    submission = pipeline_submission(stack(), library, NIGHTLY, run=RUN, since=Since("train", "nightly-early"))
     assert [(one["name"], one["needs"]) for one in steps(submission)] == [("train", []), ("serve", ["train"])]
     (job,) = [body for body in submission.objects.reveal()[1:] if body["kind"] == "Job"]
     env = {one["name"]: one.get("value") for one in job["spec"]["template"]["spec"]["containers"][0]["env"]}

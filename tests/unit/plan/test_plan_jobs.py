@@ -554,5 +554,5 @@ def test_a_notebook_beyond_every_quota_or_node_is_an_error(
     site = dev.asking(flavors=(A10,), teams=teams, notebooks=notebooks)
     chosen = choose(site.stack.config, Choice())
     assert isinstance(chosen, Chosen)
-    found = check_notebook_room(site.stack, "notebook a.ipynb", chosen, site.state.nodes, TODAY)
+    found = check_notebook_room(site.stack, "notebook a.ipynb", chosen, nodes=site.state.nodes, today=TODAY)
     assert [(one.summary, one.blocks) for one in found] == [(words, True) for words in told]

@@ -29,7 +29,7 @@ def plan(site: Site, gone: Iterable[ObjectKey] = (), asked: list[ObjectKey] | No
             asked.extend(wanted)
         return set(wanted) & set(gone)
 
-    return make_plan(site.stack, site.library, site.state, TODAY, absent=absent)
+    return make_plan(site.stack, site.library, site.state, today=TODAY, absent=absent)
 
 
 def summaries(made: Plan) -> list[str]:

@@ -57,7 +57,7 @@ def plan(library: Library, made: Stack, state: ClusterState = EMPTY, ask: Any = 
     own, _ = load_recorded(ROOT, "dev")
     assert own is not None
     starts = [RemoteStart(one, state, ask) for one in remote_clusters(made.config)]
-    return make_plan(made, library, own, TODAY, remotes=starts)
+    return make_plan(made, library, own, today=TODAY, remotes=starts)
 
 
 def names(made: Plan) -> list[str]:
@@ -85,7 +85,7 @@ def test_a_remote_cluster_gets_only_objects_for_remote_jobs(library: Library) ->
 def test_a_remote_cluster_does_not_change_the_plan_of_the_home_cluster(library: Library) -> None:
     own, _ = load_recorded(ROOT, "dev")
     assert own is not None
-    alone = make_plan(stack(), library, own, TODAY)
+    alone = make_plan(stack(), library, own, today=TODAY)
     assert plan(library, stack())._replace(remotes=()) == alone
 
 

@@ -71,7 +71,7 @@ def ask(config: Config) -> Any:
         }
         # A remote cluster knows none of the stack's teams.
         side = config._replace(teams=()) if remote else config
-        return why(run._replace(remote=remote), pods or (), PoolObjects(**everything), side, NOW)
+        return why(run._replace(remote=remote), pods or (), PoolObjects(**everything), config=side, now=NOW)
 
     return call
 
@@ -512,7 +512,9 @@ def explain(
     (run,) = runs_of(RunObjects((body,), ()))
     given = {name: tuple(bodies) for name, bodies in objects.items()}
     local = {"local_queues": (local_queue(),), "queues": (cluster_queue("team-vision"),), "kueue": True}
-    return why(run, (), PoolObjects(**{"nodes": (), "pods": (), **local, **given}), far, NOW, there or {})  # type: ignore[arg-type]
+    return why(
+        run, (), PoolObjects(**{"nodes": (), "pods": (), **local, **given}), config=far, now=NOW, by_cluster=there or {}
+    )  # type: ignore[arg-type]
 
 
 def test_a_run_that_no_other_cluster_has_taken_yet(far: Config, golden: Golden) -> None:
@@ -618,7 +620,7 @@ def test_trials_that_wait_are_for_every_cluster_of_their_team(far: Config, golde
     pool = PoolObjects(
         (), (), works, local_queues=(local_queue(),), kueue=True, worker_clusters=(worker_cluster("farm"), lost)
     )
-    said = told(why(run, (), pool, far, NOW))
+    said = told(why(run, (), pool, config=far, now=NOW))
     assert said.count(" cloud ") == 1
     golden(said)
 
