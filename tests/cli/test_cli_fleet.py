@@ -159,10 +159,10 @@ def test_options_that_an_executor_cannot_use_are_refused(
 
 def test_workers_report_another_or_missing_modelyard(monkeypatch: pytest.MonkeyPatch) -> None:
     part = on_ray._task()
-    rest = ("digest", [], 1, b"", b"", b"")
-    assert part("9.9.9", *rest) == ("version", __version__)
+    rest = {"number": 1, "work": b"", "items": b"", "files": b""}
+    assert part("9.9.9", "digest", [], **rest) == ("version", __version__)
     monkeypatch.setitem(sys.modules, "modelyard", None)
-    answer, words = part(__version__, *rest)
+    answer, words = part(__version__, "digest", [], **rest)
     assert (answer, "modelyard" in str(words)) == ("missing", True)
 
 

@@ -100,7 +100,7 @@ def test_releasing_one_patch_does_not_release_others(project: Any, run: Any, gol
 
 @pytest.mark.parametrize("words", [("patches", "mine"), ("patches", "mine", "--release")])
 def test_a_patch_that_cannot_be_read_is_not_called_unknown(project: Any, run: Any, words: tuple[str, ...]) -> None:
-    (project.patch("mine", "# target: deployment-api-server\n") / "schema.json").write_text("{")
+    (project.patch("mine", "# target: deployment-api-server\nspec: {replicas: 1}\n") / "schema.json").write_text("{")
     result = run(*words)
     assert (result.code, result.errors) == (1, ["PAT009"])
     assert "patches/mine/v1/schema.json:1" in result.text

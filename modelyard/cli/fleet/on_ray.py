@@ -44,13 +44,14 @@ def on_ray(
     snapshot = pack(folders)
     with _connected(ray, address):
         # In a list, a worker gets the content when it asks for it; as an argument, with every task.
-        shared = [ray.put(snapshot.content)], len(folders), ray.put(dump(work, folders))
+        shared = [ray.put(snapshot.content)]
+        call = {"number": len(folders), "work": ray.put(dump(work, folders))}
         task = ray.remote(max_retries=3, name="modelyard")(_task())
 
         def submitted(part: Sequence[Item]) -> _Submitted:
             content = snapshot.files_of(part)
             files = ray.put(content)
-            result = task.remote(__version__, snapshot.digest, *shared, dump(part, folders), files)
+            result = task.remote(__version__, snapshot.digest, shared, **call, items=dump(part, folders), files=files)
             return _Submitted(result, files, len(content))
 
         cpus = int(ray.cluster_resources().get("CPU", 0))
