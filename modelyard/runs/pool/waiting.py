@@ -71,7 +71,8 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
         diagnosis.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
         if work.queue not in queues.bodies:
             diagnosis.helps.append(_create_queues(run))
-        elif not explained:
+            return
+        if not explained:
             diagnosis.helps.append(f"see why: kubectl describe clusterqueue {work.queue}")
     waiting = queues.waiting(work.queue)
     if work in waiting:
