@@ -162,7 +162,7 @@ def run(report, stopping):
         report(f"line {number}")
     return Outcome("succeeded", {}, {})
 
-sys.exit(run_engine("dev", Namespace(json=True), run, 0))
+sys.exit(run_engine("dev", Namespace(json=True), run, total=0))
 """
 
 

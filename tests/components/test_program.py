@@ -434,7 +434,7 @@ def test_an_installed_package_brings_its_patches(run: Run, tmp_path: Path, monke
     run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
     assert seen == [["modelyard/patches/model-service/v1"]]
     (tmp_path / "empty" / "patches").mkdir(parents=True)
-    (tmp_path / "empty" / "patches" / "patches.lock").touch()
+    (tmp_path / "empty" / "patches" / "patches.lock").write_text("# none\n")
     with pytest.raises(pulumi.RunError, match="unknown patch"):
         run(lambda: OtherTargets("own", project="empty", patches=[{"name": "model-service"}], namespace=NAMESPACE))
 
