@@ -37,8 +37,8 @@ def pages() -> dict[str, str]:
     rows[_FILES].insert(0, ("[Stack file](../stack-file.md)", published()["stack"]["description"]))
     index = page(
         "Files and JSON documents",
-        "Each file and document has a published JSON Schema (2020-12), from which these pages are generated. "
-        f"`modelyard schema NAME` prints one of {', '.join(map(code, sorted(SCHEMAS)))}.",
+        "Each file and document has a JSON Schema (2020-12). `modelyard schema NAME` prints it, and these pages are "
+        f"generated from it. NAME is one of {', '.join(map(code, sorted(SCHEMAS)))}.",
         *([f"## {title}", "", *table(("page", "content"), found)] for title, found in rows.items()),
     )
     return {f"{FOLDER}/README.md": index} | {f"{FOLDER}/{name}.md": text for name, text in made.items()}

@@ -72,7 +72,7 @@ class Server:
         target = f"{path}?{urlencode(query)}" if query else path
         data = None if body is None else json.dumps(body)
         headers = {**self._headers, "Content-Type": content_type, "Accept": "application/json"}
-        self._connection.request(method, target, data, content_type=headers)
+        self._connection.request(method, target, data, headers)
         response = self._connection.getresponse()
         text = response.read()
         return response.status, json.loads(text) if text else {}

@@ -128,7 +128,7 @@ class FaultProxy:
             address = urlsplit(self._lab.server)
             handler.upstream = HTTPSConnection(address.hostname or "", address.port, context=self._asking)
         headers = {name: text for name, text in handler.headers.items() if name.lower() not in _PER_CONNECTION}
-        handler.upstream.request(request.method, handler.path, request.body or None, content_type=headers)
+        handler.upstream.request(request.method, handler.path, request.body or None, headers)
         response = handler.upstream.getresponse()
         whole = None if request.watch else response.read()
         reply = self.meddle(request, "after")
