@@ -6,7 +6,7 @@ since stay as they are; modelyard ledger --live shows them.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from modelyard.stack import Stack
 
 
-Fate = Literal["holds", "stays", "lost"]
+Fate = Literal["holds", "waits", "stays", "lost"]
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -190,7 +190,7 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
         for one in remote_clusters(stack.config)
         if one.name in clusters and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
     ]
-    fates: dict[Fate, list[str]] = {"holds": [], "stays": [], "lost": []}
+    fates: dict[Fate, list[str]] = {"holds": [], "waits": [], "stays": [], "lost": []}
     for cluster, context, where, queued, goes in places:
         try:
             runs = runs_of(run_objects(connect(context), where))
@@ -200,14 +200,20 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
             note(f"runs that {what}{there} are unknown: {error.summary}")
             continue
         for run in runs:
-            if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
-                fates[fate].append(f"{run.name} on {cluster}" if cluster else run.name)
+            if run.stack == stack.name:
+                for fate in _fates(run, queued=queued, goes=goes):
+                    fates[fate].append(f"{run.name} on {cluster}" if cluster else run.name)
     remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
     if held := fates["holds"]:
         note(
             f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. Pulumi "
             f"waits ten minutes for each queue; then destroy fails, and you can run it again. "
             f"To end a run, use modelyard job cancel {stack.name} RUN{remote}."
+        )
+    if waits := fates["waits"]:
+        note(
+            f"Waiting for quota, and not deleted: {few(waits)}. Without its queue, a run waits forever. To end a run, "
+            f"use modelyard job cancel {stack.name} RUN{remote}."
         )
     if stays := fates["stays"]:
         note(
@@ -219,14 +225,18 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
     return bool(lost)
 
 
-def _fate(run: "Run", *, queued: bool, goes: bool) -> Fate | None:
-    """What a destroy does to a run: waits for it, leaves it running, or deletes it; None where it has ended."""
+def _fates(run: "Run", *, queued: bool, goes: bool) -> Iterator[Fate]:
+    """What a destroy does to the parts of a run: waits for those with quota, leaves others, or deletes them."""
     has_pods = any(part.state in ("starting", "running", "cancelled") for part in run.parts)
-    if queued and run.team is not None and has_pods:
-        return "holds"
-    if goes and not run.over:
-        return "lost"
-    return "stays" if has_pods else None
+    in_queue = queued and run.team is not None
+    if in_queue and has_pods:
+        yield "holds"
+    elif goes and not run.over:
+        yield "lost"
+    elif has_pods:
+        yield "stays"
+    if in_queue and not goes and not run.over and any(part.state in ("queued", "held") for part in run.parts):
+        yield "waits"
 
 
 def report_scaled(plan: "Plan") -> None:

@@ -198,7 +198,7 @@ def _found(found: "Discovery", style: "Style") -> list[str]:
     why = {one.about: f"guess: {one.why}" for one in found.questions}
     rows = [
         *((role, one.place, why.get(role, ", ".join(one.evidence[:2]))) for role, one in found.roles.items()),
-        ("training", found.training, why.get("training", "")),
+        ("training", found.training, why.get("training", found.training_evidence)),
         ("GPU", found.gpu, why.get("gpu", found.gpu_nodes)),
     ]
     titles = ("PART", f"IN NAMESPACE {found.namespace}", "WHY")

@@ -126,6 +126,8 @@ def unfinished(live: Mapping[str, Any] | None, *, upgraded: bool = False) -> str
         return f"{ready} of {wanted} workers ready" if ready <= wanted else f"{ready} workers ready, {wanted} wanted"
     if live.get("kind") == "RayService":
         return _upgrade(live)
+    if seen < live["metadata"].get("generation", 0):
+        return "its controller has not seen the change yet"
     wanted = (live.get("spec") or {}).get("replicas", 1)
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
     if available == wanted and updated < wanted:

@@ -104,9 +104,10 @@ def with_whole_gpus(stack: Stack, state: ClusterState) -> Grown:
         )
         name = demand.one.resource.name
         if reason:
-            gets = f"{'slices' if part.profile is None else part.profile.name} of {part.partition.name}: {reason}"
+            what = "slices" if part.profile is None else f"slice {part.profile.name}"
+            gets = f"{what} of partition {part.partition.name}: {reason}"
         else:
-            gets = f"whole GPUs: {_free(demand, places)}, and no other pod waits"
+            gets = f"whole GPUs: {_free(demand, places)}, and no other pod waits for one"
             planned[at] = whole[at]
             namespace, owner = demand.deployment
             pods = [*others, *(Pod(node, owner, demand.requests, namespace) for node in places[: demand.wanted])]
@@ -179,7 +180,7 @@ def _places(demand: _Demand, others: Iterable[Pod]) -> list[str]:
 
 def _free(demand: _Demand, places: Sequence[str]) -> str:
     verb = "is" if len(places) == 1 else "are"
-    return f"{len(places)} × {demand.gpu} {verb} free for its {plural(demand.wanted, 'pod')}"
+    return f"{len(places)} × {demand.gpu} {verb} free or its own, for its {plural(demand.wanted, 'pod')}"
 
 
 def _wrong(stack: Stack, at: int, one: "Sized") -> str:

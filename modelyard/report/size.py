@@ -90,6 +90,8 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
         requested, needed = getattr(one.resource, key), one.needed.get(key)
         estimated = _gets_text(key, _rounded(key, needed)) if needed is not None else ""
         each = f" on each of {one.among} workers" if key != "workers" and one.among > 1 else ""
+        if key == "gpus" and one.among > 1 and needed and key not in one.below:
+            estimated, each = _gets_text(key, _rounded(key, needed * one.among)), " in all"
         if requested is not None:
             # "No GPU estimated" does not help a user who has set a number, and another number of workers is estimated
             # for workers of another size.

@@ -92,7 +92,7 @@ def test_a_rollout_that_has_not_started_is_awaited(said: list[str]) -> None:
     assert looks.seen == [None]
     (line,) = said
     assert HEAD in line
-    assert "1 of 1" in line
+    assert "has not seen the change" in line
 
 
 def test_an_unreachable_api_server_is_awaited(said: list[str]) -> None:

@@ -205,7 +205,8 @@ def _actions(stack: StackDiff) -> str:
     for target in _in_order(stack):
         drain = waits.get(target.name)
         if drain is not None and not isinstance(drain.source, NoJobSource):
-            words.append(f"waits for running {drain.name} jobs (up to {in_words(drain.limit)})")
+            limit = f"fails after {in_words(drain.limit)}"
+            words.append(f"waits until {drain.name} has no running or queued job ({limit})")
         moves = _moves(target)
         if not any(moves):
             continue

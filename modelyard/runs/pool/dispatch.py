@@ -105,6 +105,10 @@ def add_asked(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
             f"{run.rest} has quota in the home cluster, but Kueue has not offered it to a worker cluster yet",
             *words,
         )
+        diagnosis.helps.append(
+            "wait a few seconds; if nothing changes, see why: "
+            f"kubectl --namespace {work.namespace} describe workload {work.name}"
+        )
         return
     who = f"{asked[0]} has not" if len(asked) == 1 else f"{listed(asked, 'and')} have not"
     reasons = {name: _reason_there(name, work, known) for name in asked}
@@ -146,13 +150,10 @@ def _what_helps_there(name: str, reason: str, work: Work, config: Config) -> str
         return f"create the team's queue in {name}: LocalQueue {work.local_queue} in namespace {work.namespace}"
     if reason:
         return f"wait until quota is free in {name}, or raise the team's quota there"
-    context = next(
-        (f" --context {quote(one.context)}" for one in config.worker_clusters if one.name == name and one.context), ""
-    )
-    # Without a context, the user's own must be the cluster's.
-    there = "" if context else f", with {name} as kubectl's context"
-    shown = f"kubectl{context} --namespace {work.namespace} describe workload {work.name}"
-    return f"see why {name} does not admit the run{there}: {shown}"
+    context = next((one.context for one in config.worker_clusters if one.name == name and one.context), None)
+    there = "" if context else ", with a context of that cluster"
+    shown = f"kubectl --context {quote(context) if context else 'CONTEXT'} --namespace {work.namespace}"
+    return f"see why {name} does not admit the run{there}: {shown} describe workload {work.name}"
 
 
 def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:

@@ -175,7 +175,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         elif not (run.clusters or run.remote) and (found is None or found.room < len(homeless)):
             diagnosis.helps.append(f"see which runs hold the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:
-        _not_started(pod, diagnosis)
+        _not_started(run, pod, diagnosis)
     if run.state == "starting" and not (pods or diagnosis.causes):
         sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body.reveal())]
         diagnosis.cause("pods", f"0 of {plural(sum(sets), 'pod')} created")
@@ -191,12 +191,16 @@ def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
     return [*dict.fromkeys(name for one in words for name in _NO_CLAIM.findall(one))]
 
 
-def _not_started(pod: Mapping[str, Any], diagnosis: DiagnosisBuilder) -> None:
+def _not_started(run: Run, pod: Mapping[str, Any], diagnosis: DiagnosisBuilder) -> None:
     """Adds the containers of a pod that cannot start."""
     for reason, message in waiting_containers(pod):
         diagnosis.cause("pods", f"{pod['metadata']['name']}: {reason}", message)
         if "Image" in reason:
-            diagnosis.helps.append("correct the image's name, or the right to pull it")
+            diagnosis.helps += (
+                "if the image's name is wrong, correct it in the stack file, then "
+                f"modelyard job cancel {run.words}, and {run.again}",
+                "if the right to pull it is missing, grant it: Kubernetes then tries again",
+            )
 
 
 # Why a run failed: what its objects say of their end, and what their pods' containers ended with.

@@ -78,7 +78,7 @@ def discover(
     if not any(role in found.get(namespace, {}) for role in WORKER_ROLES):
         return Discovery("", other_namespaces=_in_other_namespaces(found, "", ROLES))
     chosen = _chosen(found[namespace], answers, questions)
-    training = _training(chosen, answers, questions)
+    training, training_evidence = _training(chosen, answers, questions)
     if not training:
         return Discovery("", other_namespaces=_in_other_namespaces(found, "", ROLES))
     worker, celery = chosen[BACKENDS[training].worker], chosen.get("celery")
@@ -88,6 +88,7 @@ def discover(
         namespace=namespace,
         roles={role: candidate for role, (candidate, _) in chosen.items()},
         training=training,
+        training_evidence=training_evidence,
         gpu=gpu,
         gpu_nodes=gpu_nodes,
         release=_release(chosen),
@@ -198,35 +199,37 @@ def _doubt(role: str, candidates: Sequence[Candidate]) -> list[Question]:
     return [Question(role, f"Which workload runs {_TITLES[role]}?", (*options, none), why)]
 
 
-def _training(roles: Mapping[str, _Pair], answers: Mapping[str, str], questions: list[Question]) -> str:
-    """Returns the training backend in use: that of the API server's flag, else the only one with pods.
+def _training(roles: Mapping[str, _Pair], answers: Mapping[str, str], questions: list[Question]) -> tuple[str, str]:
+    """Returns the training backend in use, and why: that of the API server's flag, else the only one with pods.
 
     Empty if no workers were found.
     """
     present = [one.name for one in BACKENDS.values() if one.worker in roles]
     if answers.get("training") in present:
-        return answers["training"]
-    flag = _flag(roles)
+        return answers["training"], "your answer"
+    flag, evidence = _flag(roles)
     if flag in present:
-        return flag
+        return flag, evidence
     running = [name for name in present if roles[BACKENDS[name].worker][0].sizes.replicas != 0]
     options = running or present
     if len(options) > 1:
         words = tuple(Option(name, f"{name}: {roles[BACKENDS[name].worker][0].place}") for name in options)
         why = f"{' and '.join(BACKENDS[name].title for name in options)} both have workers"
         questions.append(Question("training", "Which training backend gets new requests?", words, why))
-    return next(iter(options), "")
+    title = BACKENDS[options[0]].title if options else ""
+    return next(iter(options), ""), f"only {title} has {'pods' if running else 'workers'}" if title else ""
 
 
-def _flag(roles: Mapping[str, _Pair]) -> str:
-    """Returns the backend that the API server's flag names; empty if its value is not in the object."""
-    server = roles.get("apiServer")
-    for container in server[1].containers if server else ():
+def _flag(roles: Mapping[str, _Pair]) -> tuple[str, str]:
+    """Returns the backend that the API server's flag names, and the flag; empty if its value is not in the object."""
+    if (server := roles.get("apiServer")) is None:
+        return "", ""
+    for container in server[1].containers:
         for variable in container.get("env") or ():
             value = str(variable.get("value", "")).lower()
             if variable.get("name") == TRAINING_FLAG and value in ("true", "false"):
-                return "ray" if value == "true" else "celery"
-    return ""
+                return "ray" if value == "true" else "celery", f"{TRAINING_FLAG} is {value} in {server[0].place}"
+    return "", ""
 
 
 def _gpu(

@@ -87,6 +87,8 @@ class Discovery(NamedTuple):
     roles: Mapping[str, Candidate] = {}
     """The workload of each role that was found; roles are the keys of ``modelyard:targets``."""
     training: str = ""
+    training_evidence: str = ""
+    """Why: the API server's flag, or which backend has pods."""
     gpu: str = ""
     gpu_nodes: str = ""
     """The GPUs of the cluster in words: ``4 × A10 on 2 nodes``."""

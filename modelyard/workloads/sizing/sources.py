@@ -201,5 +201,8 @@ SOURCES: Final[Mapping[str, Source]] = {
         "the requirements of training pods",
         "for each GPU 16 GB or the GPU's own memory, whichever is more; at least 4 cores, and one per GPU",
     ),
-    "convention": Source("a convention of modelyard", "whole Gi and cores; workers of at most 64Gi or 8 cores"),
+    "convention": Source(
+        "a convention of modelyard",
+        "whole Gi and cores; workers with at most 64Gi of data or 8 cores; 1Gi for a worker's process",
+    ),
 }
