@@ -97,7 +97,7 @@ def test_pods_grow_to_idle_gpus_until_another_pod_waits(env: Environment) -> Non
     assert env.lab.request("POST", "/api/v1/nodes", whole).status == 201
     grows = {"workers": 2, "cpu": 1, "memory": "2Gi", "grow": True}
     config(env, resources=[{"name": "chat", "type": "serving", "partition": "small", "slice": "1g.10gb", **grows}])
-    idle = "resource chat gets whole GPUs: 2 × a100-80gb are free for its 2 pods, and no other pod waits"
+    idle = "resource chat gets whole GPUs: 2 × a100-80gb are free or its own, for its 2 pods, and no other pod waits for one"
 
     def notes() -> list[str]:
         return [one.summary for one in env.plan().findings if one.code == "PAR018"]
@@ -119,14 +119,16 @@ def test_pods_grow_to_idle_gpus_until_another_pod_waits(env: Environment) -> Non
         },
     }
     assert env.lab.request("POST", "/api/v1/namespaces/default/pods", waiting).status == 201
-    back = ["resource chat gets 1g.10gb of small: train of default waits for a GPU"]
+    back = ["resource chat gets slice 1g.10gb of partition small: train of default waits for a GPU"]
     env.lab.wait("the scheduler to find no node for the pod", lambda: notes() == back)
     assert [target.name for target in env.plan().changed] == ["resource-chat"]
     env.modelyard("apply", "dev", "--yes")
     env.lab.wait("its pods on slices", lambda: _homes(env) == ["sliced", "sliced"])
     train = "/api/v1/namespaces/default/pods/train"
     env.lab.wait("the other pod", lambda: env.lab.request("GET", train).body["spec"].get("nodeName") == "whole")
-    assert notes() == ["resource chat gets 1g.10gb of small: 1 × a100-80gb is free for its 2 pods"]
+    assert notes() == [
+        "resource chat gets slice 1g.10gb of partition small: 1 × a100-80gb is free or its own, for its 2 pods"
+    ]
     assert env.plan().changed == ()
     env.modelyard("record", "dev")
     assert env.lab.request("DELETE", train).status in (200, 202)
