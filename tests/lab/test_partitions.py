@@ -97,7 +97,8 @@ def test_pods_grow_to_idle_gpus_until_another_pod_waits(env: Environment) -> Non
     assert env.lab.request("POST", "/api/v1/nodes", whole).status == 201
     grows = {"workers": 2, "cpu": 1, "memory": "2Gi", "grow": True}
     config(env, resources=[{"name": "chat", "type": "serving", "partition": "small", "slice": "1g.10gb", **grows}])
-    idle = "resource chat gets whole GPUs: 2 × a100-80gb are free or its own, for its 2 pods, and no other pod waits for one"
+    free = "2 × a100-80gb are free or its own, for its 2 pods, and no other pod waits for one"
+    idle = f"resource chat gets whole GPUs: {free}"
 
     def notes() -> list[str]:
         return [one.summary for one in env.plan().findings if one.code == "PAR018"]
