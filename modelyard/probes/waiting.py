@@ -133,7 +133,8 @@ async def wait(
             raise GaveUp(
                 f"the wait for {drain.name}'s jobs failed ({described(drain.source)}): {verdict.failed}. "
                 f"{', '.join(drain.targets)} {'is' if len(drain.targets) == 1 else 'are'} not changed; "
-                "run again to keep waiting, or with --no-drain (MODELYARD_NO_DRAIN) to skip the wait"
+                "apply again to keep waiting, or with --no-drain (for pulumi up: MODELYARD_NO_DRAIN=true) to skip the "
+                "wait: running jobs then have only the grace period of their pods"
             )
         if verdict.over:
             return

@@ -72,14 +72,15 @@ def _targets(patch: PatchVersion) -> tuple[str, ...]:
 
     A stack may rename them. For whole objects, their kinds.
     """
-    if patch.meta.use != "patched":
-        kinds = (
-            line.removeprefix("kind:").strip() for line in (patch.base or "").splitlines() if line.startswith("kind:")
-        )
-        return tuple(dict.fromkeys(kinds))
     lines = (line for line in patch.template.splitlines() if line.startswith("# target:"))
     params = (line.partition(":")[2].strip().strip("{} ") for line in lines)
-    return tuple(_default_name(patch.meta.params.get(param, param)) for param in params)
+    names = [_default_name(patch.meta.params.get(param, param)) for param in params]
+    if patch.meta.use == "patched":
+        return tuple(names)
+    base = (patch.base or "").splitlines()
+    kinds = (line.removeprefix("kind:").strip() for line in base if line.startswith("kind:"))
+    workloads = {target.deployment for target in Targets()}
+    return tuple(dict.fromkeys((*kinds, *(name for name in names if name in workloads))))
 
 
 def _default_name(fact: str) -> str:

@@ -249,7 +249,7 @@ def _head(target: TargetPlan, rows: Grouped, why: str, *, lead: str, indent: int
 
 def _effects(target: TargetPlan, why: str, *, noted: bool) -> Iterator[str]:
     if target.action == "create":
-        yield "new" if len(target.patches) == 1 else f"new, from {', '.join(target.patches) or 'its base'}"
+        yield f"new, from {', '.join(target.patches)}" if len(target.patches) > 1 else "new"
         if target.replicas[1] is not None:
             yield plural(target.replicas[1], "pod")
     else:

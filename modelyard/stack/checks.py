@@ -224,6 +224,8 @@ def _size(path: Path, value: Any, texts: Mapping[Path, str]) -> Iterator[Mistake
         elif key in _WHOLE and amount.denominator != 1:
             summary = f"{name(path)} is {text}; it cannot be a fraction"
             remedy = "write a whole number with its unit, such as 50M for 50 million; 50m is 50 thousandths"
+            if str(value)[-1:].isdigit():
+                remedy = f"add the unit: {value}M is {value} million, {value}G is {value} billion"
             yield Mistake(path, codes.RANGE, summary, remedy)
     elif key in _BYTES and (amount > MOST_BYTES or (amount < LEAST_BYTES and key != "activation")):
         small = amount < LEAST_BYTES

@@ -127,9 +127,8 @@ def test_pods_grow_to_idle_gpus_until_another_pod_waits(env: Environment) -> Non
     env.lab.wait("its pods on slices", lambda: _homes(env) == ["sliced", "sliced"])
     train = "/api/v1/namespaces/default/pods/train"
     env.lab.wait("the other pod", lambda: env.lab.request("GET", train).body["spec"].get("nodeName") == "whole")
-    assert notes() == [
-        "resource chat gets slice 1g.10gb of partition small: 1 × a100-80gb is free or its own, for its 2 pods"
-    ]
+    one_free = ["resource chat gets slice 1g.10gb of partition small: 1 × a100-80gb is free or its own, for its 2 pods"]
+    assert notes() == one_free
     assert env.plan().changed == ()
     env.modelyard("record", "dev")
     assert env.lab.request("DELETE", train).status in (200, 202)

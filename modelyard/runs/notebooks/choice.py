@@ -120,9 +120,15 @@ def _flavor(
     elif able and team is None:
         if whole is not None and any(flavor in gpu_flavors(config, one) for one in teams for flavor in able):
             summary = f"no team can ever have {plural(whole, 'whole GPU')} of {what or 'any flavor'} at once"
-            problems.append(Problem(summary, "use another --allocation, or raise a quota"))
+            fewer = any(flavor in _theirs(config, one, 1) for one in teams for flavor in able)
+            other = "single" if fewer else "partial" if config.partitions else ""
+            problems.append(
+                Problem(summary, f"use --allocation {other}, or raise a quota" if other else "raise a quota")
+            )
             return None
-        problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", "give a team a quota of them"))
+        have = " or ".join(dict.fromkeys(flavor.name for flavor in theirs))
+        remedy = f"choose a flavor that a team has: {have}" if have else "give a team a quota of them"
+        problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", remedy))
     elif able and team is not None:
         if whole is not None and whole > 1 and any(flavor in _theirs(config, team, 1) for flavor in able):
             summary = f"team {team.name} can never have {whole} GPUs of {what or 'any flavor'} at once"

@@ -85,9 +85,10 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     # Right after Kueue has taken quota away, this message says why, which is already reported.
     evicted = str(condition(work.body, "Evicted").get("message") or "")
     more = " more" if queues.adds(work) else ""
+    who = "the run" if more or len(run.parts) == 1 else f"a waiting {run.noun}"
     diagnosis.cause(
         "quota",
-        f"the run asks for {_gpus(work)}{more}",
+        f"{who} asks for {_gpus(work)}{more}",
         *_quota_lines(work, known),
         words if words != evicted else None,
     )
@@ -137,7 +138,14 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     order = sorted(
         holders, key=lambda owner: (holders[owner][0].queue != work.queue, -_held(holders[owner]), owner.name)
     )
-    if order:
+    itself = [one for one in order if one.job is not None and one.name == run.name]
+    if order and order == itself and not queues.adds(work):
+        held = _holds(holders[order[0]], known)
+        where = "cohort" if len(cohort) > 1 else "queue"
+        diagnosis.helps.append(
+            f"the next {run.noun} starts when one that runs ends: they hold the quota of its {where} ({held})"
+        )
+    elif order:
         diagnosis.helps.append(
             f"{'the run grows' if queues.adds(work) else run.rest + ' starts'} when quota of "
             f"{'its cohort' if len(cohort) > 1 else 'its queue'} is free, now held by "

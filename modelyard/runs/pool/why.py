@@ -284,15 +284,15 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
     is_notebook = bool(run.result or run.function)
     if "OOMKilled" in reasons:
         if is_notebook:
-            yield "raise notebooks.memory in the stack file: it is the memory for each GPU"
+            yield f"raise notebooks.memory (for each GPU) in the stack file, then {run.again}"
         else:
-            yield f"give the job's resource more memory; modelyard size {run.stack} shows what it is estimated to need"
+            yield f"give the job's resource more memory (modelyard size {run.stack} has an estimate), then {run.again}"
     # For a SparkApplication, only the driver reports it.
     if "DeadlineExceeded" in (run.reason, *reasons):
-        limit = "notebooks.timeLimit in the stack file" if is_notebook else "the job's timeLimit"
+        limit = "notebooks.timeLimit in the stack file" if is_notebook else "the job's timeLimit in the stack file"
         if run.function:
             limit = "time_limit of the call"
-        yield f"raise {limit}, or have it continue from a checkpoint"
+        yield f"raise {limit}, or let its program continue from a checkpoint, then {run.again}"
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:
         yield f"its node removed the pods, so a new run may succeed; {run.again}"
     if logs and ("Error" in reasons or not reasons):
