@@ -44,7 +44,7 @@ def channel(tmp_path: Path) -> Iterator[Channel]:
         made.add_module("frames", "2.1", ("arrays <2",))
         made.add_module("arrays", "1.8")
         made.add_module("arrays", "2.0")
-        made.add("hello", "1.0", ("__glibc >=2.17",), before={"bin/hello": "#!/bin/sh\necho a CPU\n"}, build="cpu_0")
+        made.add("hello", "1.0", ("__glibc >=2.17",), {"bin/hello": "#!/bin/sh\necho a CPU\n"}, build="cpu_0")
         yield made
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_differs_from_the_lock_is_not_installed(
     conda: Any, channel: Channel, solver: tuple[Path, Path], run: Any, tmp_path: Path
 ) -> None:
     lock(conda, run)
-    channel.add("hello", "1.0", (), before={"bin/hello": "#!/bin/sh\necho another\n"}, build="cpu_0")
+    channel.add("hello", "1.0", (), {"bin/hello": "#!/bin/sh\necho another\n"}, build="cpu_0")
     code, said, environment = build(conda, tmp_path, solver[0])
     assert code == 1
     assert re.search(r"hello-1\.0-cpu_0\.tar\.bz2 .*SHA-256", said)

@@ -98,7 +98,7 @@ class Channel:
             f"{info}/RECORD": f"{name}.py,,\n{own}/METADATA,,\n{own}/RECORD,,\n",
             f"{info}/INSTALLER": "conda\n",
         }
-        return self.add(package or name, version, ("python", *needs), before=files, kind="python")
+        return self.add(package or name, version, ("python", *needs), files, kind="python")
 
     def _index(self, subdir: str, packages: Mapping[str, object]) -> None:
         old, new = (
