@@ -79,10 +79,10 @@ def decided(made: Any) -> tuple[Resource, str]:
 
 
 WHOLE = CHAT._replace(partition=None, slice=None, grow=False, gpus=1)
-ENOUGH = "whole GPUs: 2 × a100-80gb are free for its 2 pods, and no other pod waits"
-ONE = "1g.10gb of small: 1 × a100-80gb is free for its 2 pods"
-NONE = "1g.10gb of small: 0 × a100-80gb are free for its 2 pods"
-SOMEBODY = "1g.10gb of small: train-x of vision waits for a GPU"
+ENOUGH = "whole GPUs: 2 × a100-80gb are free or its own, for its 2 pods, and no other pod waits for one"
+ONE = "slice 1g.10gb of partition small: 1 × a100-80gb is free or its own, for its 2 pods"
+NONE = "slice 1g.10gb of partition small: 0 × a100-80gb are free or its own, for its 2 pods"
+SOMEBODY = "slice 1g.10gb of partition small: train-x of vision waits for a GPU"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ SOMEBODY = "1g.10gb of small: train-x of vision waits for a GPU"
         ({"nodes": [node(**{"nvidia.com/gpu.replicas": "4"})]}, NONE),
         # Waiting pods that could use a GPU there.
         ({"waiting": [wait()]}, SOMEBODY),
-        ({"waiting": [wait(THEIRS)]}, "1g.10gb of small: train-x of other waits for a GPU"),
+        ({"waiting": [wait(THEIRS)]}, "slice 1g.10gb of partition small: train-x of other waits for a GPU"),
         ({"pods": [held(2, OURS)], "waiting": [wait()]}, SOMEBODY),
         ({"waiting": [wait(OURS)]}, ENOUGH),
         ({"waiting": [wait(gpus=4)]}, ENOUGH),
@@ -116,7 +116,7 @@ SOMEBODY = "1g.10gb of small: train-x of vision waits for a GPU"
         ({"waiting": [wait(tolerations=[])]}, ENOUGH),
         ({"waiting": [wait(nodeSelector={"nvidia.com/gpu.product": "NVIDIA-A10"})]}, ENOUGH),
         ({"waiting": [wait(nodeSelector={"nvidia.com/gpu.product": PRODUCT})]}, SOMEBODY),
-        ({"waiting": None}, "1g.10gb of small: the pods that wait for a GPU are unknown"),
+        ({"waiting": None}, "slice 1g.10gb of partition small: the pods that wait for a GPU are unknown"),
     ],
 )
 def test_a_resource_grows_while_gpus_are_free_and_no_pod_waits(dev: Any, changes: Any, why: str) -> None:
@@ -128,7 +128,10 @@ def test_a_resource_grows_while_gpus_are_free_and_no_pod_waits(dev: Any, changes
 def test_a_resource_with_mps_grows_too(dev: Any) -> None:
     even = CHAT._replace(partition="even", slice=None)
     assert decided(site(dev, even)) == (WHOLE, ENOUGH)
-    assert decided(site(dev, even, waiting=[wait()])) == (even, SOMEBODY.replace("1g.10gb of small", "slices of even"))
+    assert decided(site(dev, even, waiting=[wait()])) == (
+        even,
+        SOMEBODY.replace("slice 1g.10gb of partition small", "slices of even"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +161,7 @@ def test_a_resource_with_an_error_in_its_slice_does_not_grow(dev: Any) -> None:
     """Otherwise only the plan that returns to slices would report the error."""
     large = site(dev).asking(jobs=(TALK._replace(type="llm-serving", model=Model("7G")),))
     large = large.asking(resources=(CHAT._replace(type="llm-serving"),))
-    assert decided(large)[1] == "1g.10gb of small: PAR014 is an error"
+    assert decided(large)[1] == "slice 1g.10gb of partition small: PAR014 is an error"
     assert decided(large.asking(resources=(CHAT._replace(type="llm-serving", slice="3g.40gb"),)))[0].partition is None
 
 
@@ -187,9 +190,12 @@ def test_the_quota_of_a_team_must_admit_whole_gpus(dev: Any) -> None:
 
     enough = reason(slices, Quota("big", "64", "512Gi", gpus=2))
     assert enough == ENOUGH
-    assert reason(slices) == "1g.10gb of small: team vision has no quota of nvidia.com/gpu"
-    assert reason(Quota("big", gpus=2)) == "1g.10gb of small: team vision has no quota of nvidia.com/mig-1g.10gb"
-    some = "1g.10gb of small: team vision has quota for 1 × a100-80gb, for its 2 pods"
+    assert reason(slices) == "slice 1g.10gb of partition small: team vision has no quota of nvidia.com/gpu"
+    assert (
+        reason(Quota("big", gpus=2))
+        == "slice 1g.10gb of partition small: team vision has no quota of nvidia.com/mig-1g.10gb"
+    )
+    some = "slice 1g.10gb of partition small: team vision has quota for 1 × a100-80gb, for its 2 pods"
     assert reason(slices, Quota("big", gpus=1), Quota("a10", gpus=8)) == some
     busy = {"nodes": [node(gpus=8)], "pods": [held(1, ("vision", "train")), held(1, ("speech", "train"))]}
     assert reason(slices, Quota("big", gpus=2), **busy) == some
