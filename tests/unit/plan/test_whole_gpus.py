@@ -130,7 +130,7 @@ def test_a_resource_with_mps_grows_too(dev: Any) -> None:
     assert decided(site(dev, even)) == (WHOLE, ENOUGH)
     assert decided(site(dev, even, waiting=[wait()])) == (
         even,
-        SOMEBODY.replace("slice 1g.10gb of partition small", "slices of even"),
+        SOMEBODY.replace("slice 1g.10gb of partition small", "slices of partition even"),
     )
 
 
