@@ -288,7 +288,7 @@ def test_job_why_shows_why_a_worker_cluster_does_not_admit_a_run(connected: Two)
     assert (waiter["owner"]["name"], waiter["on"], waiter["gpus"]) == (run, "check", {"nvidia.com/gpu": 5})
     assert waiter["reason"] == "dispatch-language; farm asked"
     two.clusters(None)
-    assert f"kubectl --namespace {SPACE} describe workload job-{run}-" in " ".join(two.why(run)["help"])
+    assert f"--namespace {SPACE} describe workload job-{run}-" in " ".join(two.why(run)["help"])
     two.env.modelyard("job", "cancel", "dev", run, "--yes")
 
 
