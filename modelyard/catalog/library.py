@@ -18,7 +18,6 @@ from modelyard.catalog.lock import (
     digest,
     file_digests,
     has_lock,
-    is_blank,
     lock_lines,
     locked_files,
     read_lock,
@@ -230,9 +229,6 @@ def load_library(root: Path) -> Library:
     except ReadError as error:
         findings.append(_error("PAT003", LOCK, f"{LOCK_FILE} cannot be read: {error.reason}", remedy=error.remedy))
         locked, bad_lines, lines = {}, (), {}
-    if not findings and is_blank(folder):
-        remedy = f"restore it (git log -- {LOCK}); in a new project, remove it and run: modelyard patches --release"
-        findings.append(_error("PAT003", LOCK, f"{LOCK} is empty", remedy=remedy))
     unclear = bool(findings or bad_lines)
     wanted = locked.keys() if has_lock(folder) and not unclear else None
     findings += first(

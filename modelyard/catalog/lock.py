@@ -58,15 +58,6 @@ def has_lock(folder: Path) -> bool:
     return os.path.lexists(folder / LOCK_FILE)
 
 
-def is_blank(folder: Path) -> bool:
-    """Returns whether a lock has no text, not even the comment with which a lock without versions begins.
-
-    Raises:
-        ReadError: as ``read_lock``.
-    """
-    return has_lock(folder) and not any(map(str.strip, _lines(folder)))
-
-
 def lock_lines(folder: Path) -> dict[str, int]:
     """Returns the 1-based line of each ``name/version`` in the lock.
 

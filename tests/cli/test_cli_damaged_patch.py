@@ -70,7 +70,8 @@ def test_an_invalid_schema_is_an_error(project: Any, refused: Any, schema: Any) 
 
 
 def test_a_parameter_without_a_description_is_listed(project: Any, run: Any) -> None:
-    project.patch("mine", "", schema='{"properties": {"a": true, "b": false}}')
+    template = "# target: deployment-ray-head\nspec: {replicas: 1}\n"
+    project.patch("mine", template, schema='{"properties": {"a": true, "b": false}}')
     result = run("patches", "mine")
     assert result.code == 0
     assert {"a", "b"} <= {line.split()[0] for line in result.out.splitlines() if " params " in line}

@@ -75,11 +75,11 @@ def run(root: Path, words: Sequence[str]) -> int:
 
     previewed = preview._computed
 
-    def computed_preview(*args: Any) -> Any:
+    def computed_preview(*args: Any, **rest: Any) -> Any:
         begin("key")
         cache.Cache(Path(os.devnull), root, {}).of_project(stack_files(root).values(), args[-1].paths, "")
         begin("run")
-        found = previewed(*args)
+        found = previewed(*args, **rest)
         begin("after")
         return found
 

@@ -52,7 +52,7 @@ def patch_files(**files: str) -> Callable[[Path], tuple[Finding, ...]]:
     def load(folder: Path) -> tuple[Finding, ...]:
         version = folder / "patches/mine/v1"
         version.mkdir(parents=True)
-        texts = {"meta": "when: listed\n", "schema": "{}", "patch": "# target: a\n", **files}
+        texts = {"meta": "when: listed\n", "schema": "{}", "patch": "# target: a\nspec: {}\n", **files}
         for name, text in texts.items():
             (version / PATCH_FILES[name]).write_text(text)
         params = f"  modelyard:patches:\n    - {{name: mine, params: {{a: [{'1, ' * MANY * 20}]}}}}\n"
