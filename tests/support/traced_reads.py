@@ -77,7 +77,7 @@ def run(root: Path, words: Sequence[str]) -> int:
 
     def computed_preview(*args: Any, **rest: Any) -> Any:
         begin("key")
-        cache.Cache(Path(os.devnull), root, {}).of_project(stack_files(root).values(), args[-1].paths, "")
+        cache.Cache(Path(os.devnull), root, {}).of_project(stack_files(root).values(), rest["span"].paths, "")
         begin("run")
         found = previewed(*args, **rest)
         begin("after")

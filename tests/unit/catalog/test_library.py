@@ -339,15 +339,6 @@ def test_a_template_without_fields(project: Path, template: str) -> None:
     assert load_library(project).findings == ()
 
 
-@pytest.mark.parametrize("text", ["", "\n\n"])
-def test_an_empty_lock_is_one_finding(tmp_path: Path, text: str) -> None:
-    (tmp_path / "patches").mkdir()
-    (tmp_path / "patches/patches.lock").write_text(text)
-    library = load_library(tmp_path)
-    assert [(finding.code, finding.file) for finding in library.findings] == [("PAT003", "patches/patches.lock")]
-    assert "ray-worker" in library.patches  # otherwise each value of a stack would have no effect
-
-
 def test_a_lock_that_an_editor_wrote_with_a_byte_order_mark_and_capitals(project: Path) -> None:
     lock = project / "patches/patches.lock"
     locked, _ = read_lock(lock.parent)
