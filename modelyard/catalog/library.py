@@ -12,16 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import modelyard
 from modelyard.catalog.built_in import BUILT_IN, built_in_folder, built_in_names, built_in_patches, lacking
-from modelyard.catalog.lock import (
-    LOCK,
-    LOCK_FILE,
-    digest,
-    file_digests,
-    has_lock,
-    lock_lines,
-    locked_files,
-    read_lock,
-)
+from modelyard.catalog.lock import LOCK, LOCK_FILE, digest, file_digests, has_lock, lock_lines, locked_files, read_lock
 from modelyard.catalog.precompiled import METAS
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first

@@ -303,7 +303,7 @@ def _of_format(
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
     if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
         remedy = "choose another: YAML reads it as a number or keyword in every object that has it"
-    if written == HIDDEN and wanted == "a Kubernetes name":
+    if written == HIDDEN and form in ("dns-label", "dns-letter", "dns-name"):
         remedy = f"write the name of a Secret, not its content; {remedy}"
     if path[:1] == (f"{PREFIX}patches",) and (found := re.fullmatch(r"([a-z0-9-]+)@(v[1-9][0-9]*)", str(value))):
         remedy = f"write name: {found[1]} and version: {found[2]}"

@@ -5,9 +5,10 @@ What they print, word for word, is in ``tests/golden/test_cli_runs.txt``.
 """
 
 import io
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, tzinfo
 from pathlib import Path
 from threading import Event, Timer
@@ -484,26 +485,34 @@ def test_following_a_stage_ends_with_a_failed_run(cluster: ApiServer, night: Any
     assert run("job", "logs", "dev", f"{NIGHT}-fit", "--follow").code == 1
 
 
+def looking(monkeypatch: pytest.MonkeyPatch, before: Callable[[int], None]) -> None:
+    """Looks for new pods often, and calls ``before`` with the number of each look, from 1."""
+    numbers = itertools.count(1)
+
+    def listed_again(*args: Any) -> Any:
+        before(next(numbers))
+        return again(*args)
+
+    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.05)
+    monkeypatch.setattr("modelyard.cli.job.logs.listed_again", listed_again)
+
+
 def test_following_survives_failed_looks_and_restarts(
     cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.05)
     first = f"{RUNNING}-0-x"
     (worker,) = [one for one in cluster.objects["pods"] if one["metadata"]["name"] == first]
-    looks = []
 
-    def listed_again(*args: Any) -> Any:
-        looks.append(args)
-        if len(looks) < 3:
+    def before(look: int) -> None:
+        if look < 3:
             raise ClusterError("the API server does not answer", "check the network")
-        if len(looks) == 3:
+        if look == 3:
             cluster.logs[first] = [b"epoch 2\n"]
             worker["status"]["containerStatuses"] = [{"name": "job", "restartCount": 1}]
-        if len(looks) == 6:
+        if look == 6:
             cluster.one("vision", "jobs", RUNNING)["status"] = {"conditions": [condition("Complete")]}
-        return again(*args)
 
-    monkeypatch.setattr("modelyard.cli.job.logs.listed_again", listed_again)
+    looking(monkeypatch, before)
     cluster.logs = {first: [b"epoch 1\n"]}
     followed = run("job", "logs", "dev", RUNNING, "--worker", "0", "--follow")
     assert (followed.code, followed.out, followed.err) == (0, "epoch 1\nepoch 2\n", "")
@@ -513,24 +522,20 @@ def test_following_opens_a_log_again_that_ends_before_its_container(
     cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Proxies and API servers end old connections; no line is lost or printed twice."""
-    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.05)
     first = f"{RUNNING}-0-x"
     (worker,) = [one for one in cluster.objects["pods"] if one["metadata"]["name"] == first]
     (status,) = worker["status"]["containerStatuses"] = [{"name": "job", "state": {"running": {}}}]
-    looks = []
 
-    def listed_again(*args: Any) -> Any:
-        looks.append(args)
-        if len(looks) == 2:
+    def before(look: int) -> None:
+        if look == 2:
             cluster.logs[first] = [b"epoch 1\n", b"epoch 2\n"]
-        if len(looks) == 4:
+        if look == 4:
             cluster.logs[first] = [b"epoch 1\n", b"epoch 2\n", b"epoch 3\n"]
-        if len(looks) == 6:
+        if look == 6:
             status["state"] = {"terminated": {}}
             cluster.one("vision", "jobs", RUNNING)["status"] = {"conditions": [condition("Complete")]}
-        return again(*args)
 
-    monkeypatch.setattr("modelyard.cli.job.logs.listed_again", listed_again)
+    looking(monkeypatch, before)
     cluster.logs = {first: [b"epoch 1\n", None]}
     followed = run("job", "logs", "dev", RUNNING, "--worker", "0", "--follow", "--tail", "5")
     assert (followed.code, followed.out, followed.err) == (0, "epoch 1\nepoch 2\nepoch 3\n", "")

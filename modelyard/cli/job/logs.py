@@ -294,12 +294,12 @@ class _Following:
 
     def _take(self, arrived: "str | tuple[Source, Exception | None]") -> None:
         """Prints a line, or notes that a log has ended and why."""
-        from modelyard.cluster.connection import ClusterError
-        from modelyard.cluster.logs import NoLogError
-
         if isinstance(arrived, str):
             _write(arrived)
             return
+        from modelyard.cluster.connection import ClusterError
+        from modelyard.cluster.logs import NoLogError
+
         source, error = arrived
         log = source.pod, source.restarts
         self.reading.discard(log)
