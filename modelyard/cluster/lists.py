@@ -97,8 +97,18 @@ def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict
         ClusterError: the API server does not answer or denies access.
     """
     found = {name: _allowed(client, f"{_KUEUE}/namespaces/{name}/workloads") for name in sorted(namespaces)}
-    unread = tuple(f"workloads of {name}" for name, one in found.items() if one == "unread")
+    unread = tuple(_list_in("workloads", name) for name, one in found.items() if one == "unread")
     return [body for one in found.values() if one is not None and one != "unread" for body in one], unread
+
+
+def unread_lists(*unread: str, namespaces: Collection[str]) -> tuple[str, ...]:
+    """Lists that could not be read, each once: a list of the whole cluster covers those of its namespaces."""
+    covered = {_list_in(plural, namespace) for plural in unread for namespace in namespaces}
+    return tuple(one for one in dict.fromkeys(unread) if one not in covered)
+
+
+def _list_in(plural: str, namespace: str) -> str:
+    return f"{plural} of {namespace}"
 
 
 def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
@@ -233,7 +243,7 @@ def _wherever(
     for namespace in sorted(namespaces):
         theirs = _allowed(client, f"{group}/namespaces/{namespace}/{plural}", query)
         if theirs == "unread":
-            unread.append(f"{plural} of {namespace}")
+            unread.append(_list_in(plural, namespace))
         else:
             found += theirs or ()
     return (None if len(unread) == len(namespaces) else found), tuple(unread)

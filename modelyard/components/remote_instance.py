@@ -33,7 +33,7 @@ class RemoteInstance(pulumi.ComponentResource):
         Raises:
             pulumi.RunError: something is wrong with the job; reports everything at once.
         """
-        if wrong := list(problems(job)):
+        if wrong := [f"{field} {problem}" for field, problem in problems(job)]:
             raise pulumi.RunError("\n".join((f"the job {job.name} cannot be launched", *wrong)))
         try:
             script = user_data(job)

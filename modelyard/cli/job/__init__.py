@@ -121,14 +121,13 @@ def in_order(listed: StackRuns) -> StackRuns:
     """The runs with their positions in the queues, as far as these credentials may read them."""
     if not any(run.count("queued") for run in listed.runs):
         return listed
-    from modelyard.cluster.lists import queued_objects
+    from modelyard.cluster.lists import queued_objects, unread_lists
     from modelyard.runs.pool import with_positions
     from modelyard.runs.pool.kueue import Queues
 
     with reached():
         objects = queued_objects(listed.client, listed.namespaces)
-    # A list that is missing was named before if the runs in other clusters needed it too.
-    unread = tuple(dict.fromkeys((*listed.unread, *objects.unread)))
+    unread = unread_lists(*listed.unread, *objects.unread, namespaces={run.namespace for run in listed.runs})
     return listed._replace(runs=with_positions(listed.runs, Queues(objects, listed.config)), unread=unread)
 
 

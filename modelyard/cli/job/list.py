@@ -46,7 +46,5 @@ def run(args: Namespace) -> Exit:
         return Exit.FINE
     say(runs_text(shown, found.now, style_for(args, sys.stdout), hidden=len(asked) - len(shown)))
     if found.unread:
-        # A list of a whole cluster covers those of its namespaces.
-        lists = [one for one in found.unread if " of " not in one or one.partition(" of ")[0] not in found.unread]
-        note(f"these credentials may not read {', '.join(lists)}, so the list is incomplete")
+        note(f"these credentials may not read {', '.join(found.unread)}, so the list is incomplete")
     return Exit.FINE

@@ -120,51 +120,51 @@ class RemoteJob(NamedTuple):
         return host, host.split(".")[3]
 
 
-def problems(job: RemoteJob) -> Iterator[str]:
-    """Yields everything that prevents a job's launch, one sentence each."""
+def problems(job: RemoteJob) -> Iterator[tuple[str, str]]:
+    """Yields everything that prevents a job's launch: the name of a field, and what is wrong with it."""
     if _NAME.fullmatch(job.name) is None:
-        yield f"name is {job.name!r}: two to 32 lower-case letters, digits and dashes, a letter first"
+        yield "name", f"is {job.name!r}: two to 32 lower-case letters, digits and dashes, a letter first"
     if re.fullmatch(r"\d{12}", job.account) is None:
-        yield f"account is {job.account!r}: an AWS account ID has twelve digits"
+        yield "account", f"is {job.account!r}: an AWS account ID has twelve digits"
     machine = types("aws").get(job.instance_type)
     if machine is None:
         near = instead(job.instance_type, types("aws"), "types")
-        yield f"instance_type is {job.instance_type!r}, which is not an AWS GPU machine: {near}"
+        yield "instance_type", f"is {job.instance_type!r}, which is not an AWS GPU machine: {near}"
     elif not may_be_in(machine, job.region):
         near = ", ".join(near_regions("aws", job.region, machine))
-        yield f"instance_type is {job.instance_type}, which AWS does not offer in {job.region}; similar: {near}"
+        yield "instance_type", f"is {job.instance_type}, which AWS does not offer in {job.region}; similar: {near}"
     for name, network in (("vpc", job.vpc), ("subnet", job.subnet)):
         if (found := _NETWORK.fullmatch(network)) is None or found[1] != name:
-            yield f"{name} is {network!r}: an ID is needed, such as {name}-0a1b2c3d"
+            yield name, f"is {network!r}: an ID is needed, such as {name}-0a1b2c3d"
     if _REPOSITORY.fullmatch(job.image) is None:
-        yield f"image is {job.image!r}: an image in ECR with its tag or digest is needed"
+        yield "image", f"is {job.image!r}: an image in ECR with its tag or digest is needed"
     if not job.command:
-        yield "command is empty"
+        yield "command", "is empty"
     for name, place in (("read", job.read), ("write", job.write)):
         if place is None:
             continue
         if _BUCKET.fullmatch(place.bucket) is None:
-            yield f"{name} names the bucket {place.bucket!r}, which is not a valid bucket name"
+            yield name, f"names the bucket {place.bucket!r}, which is not a valid bucket name"
         if not is_prefix(place.prefix):
-            yield f"{name} has the prefix {place.prefix!r}: letters, digits, dots, dashes, a slash at the end"
+            yield name, f"has the prefix {place.prefix!r}: letters, digits, dots, dashes, a slash at the end"
     if job.manifest and re.fullmatch("[0-9a-f]{64}", job.manifest) is None:
-        yield f"manifest is {job.manifest!r}: a SHA-256 has 64 hexadecimal digits"
+        yield "manifest", f"is {job.manifest!r}: a SHA-256 has 64 hexadecimal digits"
     if job.read is not None and job.read.bucket == job.write.bucket and _overlap(job.read.prefix, job.write.prefix):
-        yield f"read and write overlap: {job.read.url} and {job.write.url}"
+        yield "read and write", f"overlap: {job.read.url} and {job.write.url}"
     if job.launched.tzinfo is None:
-        yield "launched has no time zone"
+        yield "launched", "has no time zone"
     if not LEAST_LIMIT <= job.limit <= MOST_LIMIT:
-        yield f"limit is {job.limit} seconds: from {LEAST_LIMIT} to {MOST_LIMIT}"
+        yield "limit", f"is {job.limit} seconds: from {LEAST_LIMIT} to {MOST_LIMIT}"
     if job.disk < LEAST_DISK:
-        yield f"disk is {job.disk} GiB: the machine image alone needs {LEAST_DISK}"
+        yield "disk", f"is {job.disk} GiB: the machine image alone needs {LEAST_DISK}"
     if not job.machine_image.startswith(("ami-", "/")):
-        yield f"machine_image is {job.machine_image!r}: an AMI, or the path of an SSM parameter"
+        yield "machine_image", f"is {job.machine_image!r}: an AMI, or the path of an SSM parameter"
     if job.key is not None and _KEY.fullmatch(job.key) is None:
-        yield f"key is {job.key!r}: the ARN of a KMS key is needed, arn:aws:kms:REGION:ACCOUNT:key/ID"
+        yield "key", f"is {job.key!r}: the ARN of a KMS key is needed, arn:aws:kms:REGION:ACCOUNT:key/ID"
     if job.port is not None and not (job.serves and 0 < job.port < 65536):
-        yield f"port is {job.port}: only a job that serves has a port, from 1 to 65535"
+        yield "port", f"is {job.port}: only a job that serves has a port, from 1 to 65535"
     if taken := sorted(key for key in job.tags if key.startswith(("modelyard:", "aws:"))):
-        yield f"tags have {', '.join(taken)}, which are reserved"
+        yield "tags", f"have {', '.join(taken)}, which are reserved"
 
 
 def is_prefix(text: str) -> bool:

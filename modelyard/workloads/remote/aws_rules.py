@@ -63,8 +63,8 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
         )
         return
     for launch in launches(stack, resource, own):
-        for problem in _problems(launch):
-            limited = problem.startswith("limit ")
+        for field, problem in _problems(launch):
+            limited = field == "limit"
             yield stack.finding(
                 "REM015",
                 Severity.ERROR,
@@ -76,15 +76,15 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
             )
 
 
-def _problems(launch: Launch) -> Iterator[str]:
-    """Yields what is wrong with one launch, one sentence each."""
+def _problems(launch: Launch) -> Iterator[tuple[str, str]]:
+    """Yields the fields of one launch that are wrong, each with a sentence."""
     if launch.aws is None:
-        yield "it needs remote.model for its result, and its buckets must be S3 buckets"
+        yield "model", "it needs remote.model for its result, and its buckets must be S3 buckets"
         return
-    wrong = list(problems(launch.aws))
+    wrong = [(field, f"{field} {problem}") for field, problem in problems(launch.aws)]
     yield from wrong
     if not wrong:
         try:
             user_data(launch.aws)
         except ValueError as error:
-            yield str(error)
+            yield "command", str(error)

@@ -107,7 +107,7 @@ def test_only_a_serving_job_publishes_a_port_and_only_on_localhost(tmp_path: Pat
 
 @pytest.mark.parametrize("job", [JOB._replace(port=8000), JOB._replace(serves=True, port=65536)])
 def test_only_a_serving_job_has_a_port(job: RemoteJob) -> None:
-    assert [one for one in problems(job) if one.startswith(f"port is {job.port}: ")]
+    assert "port" in [field for field, _ in problems(job)]
 
 
 def test_a_machine_that_cannot_schedule_its_shutdown_is_powered_off(tmp_path: Path) -> None:
@@ -245,11 +245,15 @@ def test_a_good_job_has_no_problems() -> None:
 )
 def test_problems_of_a_job_are_reported(change: dict[str, object], message: str) -> None:
     (found,) = problems(JOB._replace(**change))
-    assert message in found
+    assert message in " ".join(found)
 
 
 def test_all_problems_are_reported_at_once() -> None:
-    assert len(list(problems(JOB._replace(account="", limit=0, command=())))) == 3
+    assert [field for field, _ in problems(JOB._replace(account="", limit=0, command=()))] == [
+        "account",
+        "command",
+        "limit",
+    ]
 
 
 def test_values_are_quoted_for_the_shell() -> None:
