@@ -114,8 +114,9 @@ def findings() -> str:
     return page(
         "Findings",
         "A finding has a code, a severity, an address and a remedy. Errors stop an apply and set the exit code to 1, "
-        "or to 2 if a stack cannot be planned; warnings and notes do not. Each code has a page with the reason, an "
-        "example and the fix; `modelyard explain CODE` prints the same. You can accept many findings with a "
+        "or to 2 if a stack cannot be planned; warnings and notes do not. An error about values that no patch of the "
+        "stack changes is shown as a warning. Each code has a page with the reason, an example and the fix; `modelyard "
+        "explain CODE` prints the same. You can accept many findings with a "
         "[waiver](../guides/stack-files.md#waivers); the page of a code shows whether you can.",
         "Codes are never reused, so the address of a page is permanent: `rules/CODE.html` on the site.",
         parts,

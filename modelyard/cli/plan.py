@@ -70,7 +70,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="T",
         help="only this target (repeatable; part of its name, or its workload such as rayWorker)",
     )
-    parser.add_argument("--matrix", action="store_true", help="instead show the fields in which the stacks differ")
+    parser.add_argument("--matrix", action="store_true", help="instead show the fields that the stacks set differently")
     parser.add_argument(
         "--cost",
         action=BooleanOptionalAction,

@@ -166,8 +166,11 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
 
 def refused(plan: Plan) -> Plan:
     """The plan for an apply: that nothing reports jobs is an error, because the steps before a wait stay applied."""
-    findings = (one._replace(severity=Severity.ERROR) if one.code == UNKNOWN_JOBS else one for one in plan.findings)
-    return plan._replace(findings=tuple(findings))
+    findings = tuple(
+        one._replace(code=UNKNOWN_JOBS, severity=Severity.ERROR) if one.code == UNKNOWN_JOBS else one
+        for one in plan.findings
+    )
+    return plan._replace(findings=findings)
 
 
 def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:

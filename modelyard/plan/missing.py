@@ -126,6 +126,7 @@ def in_namespace(
 def not_planned(missing: Finding) -> Finding:
     """The finding about a missing object for a stack without a recorded platform: the target is not planned."""
     return missing._replace(
+        code=MISSING,
         severity=Severity.WARNING,
         summary=f"the changes of {missing.target} are not planned, because no recorded platform contains it",
         detail="patches change it, and the stack does not create it",

@@ -303,8 +303,9 @@ def _why_route(switch: Switch) -> str:
     moved = f"new training requests go to {switch.to} from this step on"
     if not (switch.short and switch.wait):
         return f"{moved} and wait in its queue until its pods are up"
-    longest = "the drain takes" if switch.drained else "running jobs get"
-    until = f"until the old backend's GPUs are free; {longest} at most {in_words(switch.wait)}"
+    longest = f"at most {in_words(switch.wait)}"
+    free = f"the drain takes {longest}" if switch.drained else f"jobs that still run there get {longest} to finish"
+    until = f"until the old backend's GPUs are free; {free}"
     return f"{moved} and wait in its queue {until}"
 
 
@@ -328,7 +329,7 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
     elif target.replicas[0]:
         jobs = (
             f"jobs that still run get {in_words(target.grace_period)} to finish, "
-            "queued jobs stay in its queue until training switches back"
+            "and queued jobs stay in the old backend's queue until training switches back"
         )
     if target.replicas[1] is None:
         keda = most_replicas(target.after.reveal()) is None

@@ -28,7 +28,7 @@ def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[
         for paths, row in _together(row for row in rows if row.target == target):
             lines += _row(paths, row, style)
         lines.append("")
-    return [*lines, style.bold(f"{plural(stacks, 'stack')} differ in {plural(len(rows), 'field')}")]
+    return [*lines, style.bold(f"{plural(stacks, 'stack')} set {plural(len(rows), 'field')} differently")]
 
 
 def _without_keys(rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -69,7 +69,7 @@ def _row(paths: list[Path], row: Row, style: Style) -> list[str]:
     write = writer(paths[0])
     lines = [f"  {style.link(shorten(name, style.columns - 2))}"]
     texts = [
-        ("(none)" if value is merge.ABSENT else fitted(value, style.columns // 2, write)) for value, _ in row.values
+        ("(not set)" if value is merge.ABSENT else fitted(value, style.columns // 2, write)) for value, _ in row.values
     ]
     width = min(max(map(len, texts)), style.columns // 2)
     for text, (_, stacks) in zip(texts, row.values, strict=True):

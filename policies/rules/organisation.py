@@ -6,6 +6,8 @@ from typing import Any
 
 from modelyard.policy import Finding, Params, Subject, fullmatch, mapping, rule
 
+_OF_A_TEAM = "for an object of a team, set the team's namespace in teams instead"
+
 
 @rule(
     "POL112",
@@ -48,19 +50,16 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
     """
     namespace = subject.namespace or ("default" if subject.templates else "")
     if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
-        change = "set platform.namespace (of a team's object, the team's namespace) to an allowed one"
+        change = f"set platform.namespace to an allowed namespace; {_OF_A_TEAM}"
         if subject.cluster:
             change = "set remote.cluster.namespace to an allowed one"
         elif mapping(subject.facts.get("platform")).get("mode") == "existing":
-            change = (
-                "install the platform in an allowed namespace and set platform.namespace to it (of a team's object, "
-                "the team's namespace)"
-            )
+            change = f"install the platform in an allowed namespace and set platform.namespace to it; {_OF_A_TEAM}"
         yield subject.finding(
             f"{subject.name} is in namespace {namespace}, which is not allowed",
             field="metadata.namespace",
             detail=f"allowed: {', '.join(params['allow'])}",
-            remedy=f"{change}, or add {namespace} to the rule's allow",
+            remedy=f"{change}; or add {namespace} to the rule's allow",
         )
 
 

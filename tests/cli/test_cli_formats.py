@@ -162,7 +162,7 @@ def test_the_same_stacks_give_the_same_bytes(run: Run) -> None:
 def test_a_finding_has_the_line_of_a_patch(project: Project, run: Run) -> None:
     project.patch("mine", "# target: deployment-ray-head\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replica: 1\n")
     out = run("check", "dev", "--format", "github").out
-    assert "::error file=patches/mine/v1/patch.yaml.j2,line=5,title=PAT008 dev::" in out
+    assert "::error file=patches/mine/v1/patch.yaml.j2,line=5,title=PAT008 dev deployment-ray-head::" in out
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github"])

@@ -65,7 +65,7 @@ def _kind(finding: Finding) -> str:
 
 def _command(finding: Finding, kind: str, checked: Checked) -> str:
     place = checked.place(finding)
-    title = f"{finding.code} {finding.stack}".rstrip()
+    title = " ".join(filter(None, (finding.code, finding.stack, finding.target)))
     properties = {"file": place.file, "line": str(place.line), "col": str(place.column or ""), "title": title}
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
     shown = [*sentences(finding), f"Waived: {finding.waived}" if finding.waived else ""]
@@ -95,7 +95,7 @@ def _table(checked: Checked) -> Iterator[str]:
         place = checked.place(finding)
         word = "waived" if finding.waived else finding.severity.word
         what = "<br>".join(_cell(sentence) for sentence in sentences(finding))
-        where = f"{_cell(place.file)}:{place.line}"
+        where = f"{_cell(place.file)}:{place.line}" + (f"<br>{_cell(finding.target)}" if finding.target else "")
         yield f"| {word} | {_cell(finding.code)} | {what} | {where} |"
     if len(checked.findings) > MOST_ROWS:
         yield ""
