@@ -77,12 +77,12 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
     if stack is not None:
         need_context(stack)
     today = date.today()
+    waits = not (args.no_drain or drain_is_off())
     with judging(root, args) as by:
-        planned = plan_one(root, path, today, live=True)
+        planned = plan_one(root, path, today, live=True, waits=waits)
         if args.verbose:
             sys.stderr.write(requests_text(planned))
         result = judged(root, planned, by, today)
-    waits = not (args.no_drain or drain_is_off())
     result = with_jobs(result, today) if waits else result
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", result.findings)
@@ -123,13 +123,8 @@ def _same(approved: "Plan", now: "Plan") -> None:
 def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
     from modelyard.report.terminal import plan_text
 
-    style = style_for(args, stream)
-    if not plan.drains or not (args.no_drain or drain_is_off()):
-        return plan_text(plan, style, next_step=False)
-    from modelyard.plan.order import without_waits
-
-    why = "--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set"
-    return [
-        *plan_text(plan._replace(steps=without_waits(plan.steps)), style, next_step=False),
-        f"does not wait for running jobs ({why})",
-    ]
+    lines = plan_text(plan, style_for(args, stream), next_step=False)
+    if plan.drains and (args.no_drain or drain_is_off()):
+        why = "--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set"
+        lines.append(f"does not wait for running jobs ({why})")
+    return lines

@@ -274,17 +274,18 @@ def _stack_of(name: str, known: Collection[str]) -> str:
     return stack if file.endswith(".yaml") and stack in known else ""
 
 
-def plan_one(root: Path, file: Path, today: date, *, live: bool) -> "Planned":
+def plan_one(root: Path, file: Path, today: date, *, live: bool, waits: bool = True) -> "Planned":
     """Plans one stack file; ends the run if a cluster is unreachable.
 
-    The result depends only on the project's files, the date, and for a live plan the clusters.
+    The result depends only on the project's files, the date, and for a live plan the clusters. Without ``waits``, a
+    live plan is that of an apply that does not wait for jobs.
     """
     from modelyard.plan.project import plan_live, plan_recorded
 
     if not live:
         return plan_recorded(root, file, today)
     with reached():
-        return plan_live(root, file, today)
+        return plan_live(root, file, today, waits=waits)
 
 
 def reached() -> AbstractContextManager[None]:

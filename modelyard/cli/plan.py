@@ -184,6 +184,7 @@ _FORM: Form[Shown] = Form(Shown._asdict, _shown)
 def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) -> Exit:
     """Prints where the plans of several stacks set different values."""
     from modelyard.preview.matrix import rows
+    from modelyard.stack.project import stack_of
 
     if args.out:
         raise Stop(Exit.USAGE, "--matrix compares stacks, and makes no plan to save", "drop --out or --matrix")
@@ -198,7 +199,7 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
         if args.verbose:
             sys.stderr.write(requests)
         if column is None:
-            failed.append(file.name)
+            failed.append(stack_of(file.name))
             reasons += loud(findings)
             continue
         columns.append(column)
@@ -258,7 +259,9 @@ def _one(what: What, file: Path) -> Fresh[Shown]:
 
             document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
             return Fresh(Shown(text=json_text(document), failed=stop.code), None)
-        stop.summary = f"{file.name}: {stop.summary}"
+        from modelyard.stack.project import stack_of
+
+        stop.summary = f"{stack_of(file.name)}: {stop.summary}"
         return Fresh(Shown(errors="\n".join(stop_text(stop, what.errors)) + "\n", failed=stop.code), None)
 
 

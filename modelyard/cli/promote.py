@@ -69,7 +69,9 @@ def run(args: Namespace) -> Exit:
     ahead, behind = (_chosen(root, stack) for stack in stacks)
     secrets = secret_texts((*ahead, *behind))
     versions = _versions(ahead), _versions(behind)
-    _known([*args.take, *args.keep], {f"patches.{name}" for name in {**versions[0], **versions[1]}})
+    patches = {f"patches.{name}" for name in {**versions[0], **versions[1]}}
+    _known(args.take, patches, target)
+    _known(args.keep, patches)
     _apart(args.take, args.keep)
     found = promotion(source, target, versions, args.take, args.keep)
     file = paths[args.target]
@@ -103,21 +105,28 @@ def _versions(chosen: "Iterable[Selected]") -> dict[str, str]:
     return {one.patch.name: one.patch.version for one in chosen}
 
 
-def _known(names: list[str], patches: "Set[str]") -> None:
-    """Ends the run if a name is no setting; ``patches`` are those for the versions of patches in use."""
+def _known(names: list[str], patches: "Set[str]", taker: "Stack | None" = None) -> None:
+    """Ends the run if a name is no setting, or one that a promotion never copies.
+
+    Args:
+        names: settings from the command line.
+        patches: the settings for the versions of patches in use.
+        taker: the stack that is to take the settings; None if it is to keep them.
+    """
     from modelyard.preview.promote import DECISIONS, own_section, settings
     from modelyard.stack.words import did_you_mean
 
     known = (*settings(), *sorted(patches))
     for name in names:
         if name == _CONTEXT:
-            remedy = "edit the stack file by hand to change the cluster"
+            remedy = f"edit {taker.file} by hand to change the cluster" if taker else f"drop --keep {name}"
             raise Stop(Exit.USAGE, f"each stack names its own cluster, so a promotion never copies {name}", remedy)
         if name.partition(".")[0] in DECISIONS:
-            remedy = "decide again for this stack, and edit its stack file by hand"
+            again = f"decide again for {taker.name}, and edit {taker.file} by hand" if taker else ""
+            remedy = again or f"drop --keep {name}"
             raise Stop(Exit.USAGE, f"{name!r} is a decision about one stack, so a promotion never copies it", remedy)
         if section := own_section(name):
-            remedy = "copy the entry in the stack files by hand"
+            remedy = f"copy the entry to {taker.file} by hand" if taker else f"drop --keep {name}"
             raise Stop(Exit.USAGE, f"each stack has its own {section}, so a promotion never copies them", remedy)
         if name not in known and not any(name.startswith(f"{patch}.params.") for patch in patches):
             remedy = did_you_mean(name, known, 3) or "name a key of the stack file, such as gpu.model"

@@ -53,7 +53,7 @@ def configure(parser: ArgumentParser) -> None:
         "--as-printed",
         action="store_true",
         help="vendor format only: autoscaling patches as the vendor's pages print them: queries that are not valid "
-        "PromQL, no replicas where the autoscaler already runs",
+        "PromQL, and no field replicas where the autoscaler already runs",
     )
     renamed_option(
         parser,

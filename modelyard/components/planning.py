@@ -6,6 +6,7 @@ changed stays as it is.
 """
 
 import json
+import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
@@ -25,6 +26,7 @@ from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan
 from modelyard.plan.project import Planned, plan_stack_live, shown
 from modelyard.plan.undo.findings import OTHER_STATE
+from modelyard.probes.values import NO_DRAIN
 from modelyard.stack import Scope, find_project
 from modelyard.stack.loader import CONTEXT, load_text
 from modelyard.stack.shape import spelled
@@ -115,7 +117,7 @@ def _planned(root: Path, document: str, file: str, line: int, scope: Scope) -> P
     if stack is None or any(one.severity is Severity.ERROR for one in found):
         return Planned(None, None, found)
     stack = stack._replace(positions={(): (line, 0)}, project=pulumi.get_project(), scope=scope)
-    made = plan_stack_live(root, stack, found, date.today())
+    made = plan_stack_live(root, stack, found, date.today(), waits=not os.environ.get(NO_DRAIN))
 
     def placed(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         return tuple(one._replace(line=line) if one.file == file and not one.line else one for one in findings)

@@ -55,13 +55,14 @@ def make_plan(
     ask: Ask | None = None,
     remotes: Sequence[RemoteStart] = (),
     absent: Absent | None = None,
+    waits: bool = True,
 ) -> Plan:
     """The plan of one stack against a starting state.
 
     The plan's findings include every error; a target that cannot be planned is left out, with a finding. With ``ask``,
     the API server predicts the targets; all requests are sent together. Without ``ask``, no API server is asked.
     ``remotes`` are the remote clusters to plan as well. ``absent`` returns which of the objects that new pods name do
-    not exist.
+    not exist. Without ``waits``, it is the plan of an apply that does not wait for jobs.
     """
     config = stack.config
     part = home_part(stack)
@@ -75,11 +76,11 @@ def make_plan(
     findings.extend(objects.findings)
     everything = [*objects.asked, *objects.dropped]
     room = room_of(state)
-    waits = drains(stack, everything, state.scalers)
-    arranged = order(config, everything, sized, room, waits)
+    idle = drains(stack, everything, state.scalers)
+    arranged = order(config, everything, sized, room, idle, waits=waits)
     doubtful = unsettled(library, stack, part.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
-    findings.extend(doubtful.without(check_drains(config, waits)))
+    findings.extend(doubtful.without(check_drains(config, idle if waits else ())))
     findings.extend(
         doubtful.without(
             object_findings(
@@ -116,7 +117,7 @@ def make_plan(
             complete=not doubtful and bool(state.identity),
         ),
         inputs=_inputs(stack, chosen),
-        drains=waits,
+        drains=idle,
         remotes=others,
     )
 

@@ -9,7 +9,6 @@ from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.pods import pods_of
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import ObjectKey
-from modelyard.patterns import regex
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.checks.placement import pods_within, second_cluster
 from modelyard.plan.drains import moves_route
@@ -27,7 +26,6 @@ from modelyard.workloads.training.backend import NoJobSource
 
 STOPS_JOBS = "RES102"
 """Code of the finding that running jobs are stopped."""
-_WAITS = regex(r",? once [A-Z][a-z]* is idle|(; \w+|, which) is idle by then|; the drain takes at most [^;]+")
 
 
 class Order(NamedTuple):
@@ -57,15 +55,18 @@ def order(
     workloads: Iterable[Workload],
     room: Room,
     drains: Sequence[Drain] = (),
+    *,
+    waits: bool = True,
 ) -> Order:
     """The order of a plan's changes: route, up, down, as the vendor recommends; without a spare GPU: route, down, up.
 
     The route changes before both backends; otherwise the old backend would never become idle. A backend's head changes
     before a route that will lead to it. The drain of a backend comes right before the first target whose change stops
     pods that a job may need. KEDA starts to scale pods after they have changed, and stops before another writer sets
-    their number.
+    their number. Without ``waits``, it is the same order, but no step waits for jobs.
     """
     every = tuple(targets)
+    done = drains if waits else ()
     scaled = scalings(every)
     deleted = [one.scaler for _, one in sorted(scaled.items()) if one.scaler.action == "delete"]
     others = [target for target in every if not (target.action == "delete" and target.key in scaled)]
@@ -106,8 +107,8 @@ def order(
             short = f"{free} of {wanted} new pods {'fits' if free == 1 else 'fit'} beside it"
     switch = None
     if switches:
-        waits = _longest_wait([by_name[name] for name in downs], drains, scaled)
-        switch = Switch(short, *waits, _to_backend(by_name[name] for name in ups))
+        longest = _longest_wait([by_name[name] for name in downs], done, scaled)
+        switch = Switch(short, *longest, _to_backend(by_name[name] for name in ups))
     sequence = (
         *ahead,
         *routes,
@@ -115,9 +116,12 @@ def order(
         *_with_heads(downs + ups if short else ups + downs, heads, drains),
         *last,
     )
-    steps = tuple(_steps([*deleted, *(by_name[name] for name in sequence)], switch, drains, ahead, scaled))
-    waiting = {name for drain in drains for name in drain.targets}
-    killed = _killed(config, (target for target in by_name.values() if target.name not in waiting), backends)
+    steps = tuple(_steps([*deleted, *(by_name[name] for name in sequence)], switch, done, ahead, scaled))
+    waiting = {name for drain in done for name in drain.targets}
+    at_once = (target for target in by_name.values() if target.name not in waiting)
+    killed = _killed(
+        config, at_once, backends, "" if waits else "apply without --no-drain (or MODELYARD_NO_DRAIN); or "
+    )
     rank = {name: index for index, name in enumerate(sequence)}
     others.sort(key=lambda target: (rank[target.name], kind_rank(target)))
     return Order((*deleted, *others), steps, tuple(killed))
@@ -195,11 +199,6 @@ def _steps(
         if target.name in ahead:
             why = f"{why}; requests go to it only afterwards"
         yield Step(target.name, _phase(target), why)
-
-
-def without_waits(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """The steps of an apply that does not wait for jobs."""
-    return tuple(step._replace(why=_WAITS.sub("", step.why)) for step in steps if step.phase != "drain")
 
 
 def _why_drain(drain: Drain) -> str:
@@ -337,9 +336,13 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
     return f"scales down first ({switch.short}); {jobs}" if switch.short else f"scales down; {jobs}"
 
 
-def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Set[str]) -> Iterator[Finding]:
-    """Running GPU pods that this change stops before the longest job of their backend could end."""
-    wait = "" if config.drain.enabled else "drop drain.enabled, so that the apply waits for jobs; or "
+def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Set[str], wait: str) -> Iterator[Finding]:
+    """Running GPU pods that this change stops before the longest job of their backend could end.
+
+    The remedy begins with ``wait``, unless the stack itself turns drains off.
+    """
+    if not config.drain.enabled:
+        wait = "drop drain.enabled, so that the apply waits for jobs; or "
     for target in targets:
         backend = backend_of(target.role)
         trains = target.role in WORKER_ROLES and (target.dropped or target.name in workloads)

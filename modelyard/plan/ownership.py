@@ -23,6 +23,12 @@ FIELD_MANAGER = "modelyard"
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
+TAKEN = "OWN001"
+"""Code of the finding that a plan takes a field from an installer."""
+CONTESTED = "OWN002"
+"""Code of the finding that a program writes a field all the time."""
+SYNCED = "OWN003"
+"""Code of the finding that a GitOps tool writes a field again."""
 ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
 """The annotations that Pulumi's provider reads on an object: modelyard's field manager name, and permission to take
 fields over. The provider sends them as part of the request. Force applies to the whole request; findings report every
@@ -152,7 +158,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         writers = " and ".join(controllers)
         one = writers if len(controllers) == 1 else "one of them"
         return Finding(
-            "OWN002",
+            CONTESTED,
             Severity.ERROR,
             f"{writers} keeps writing {field}" if len(controllers) == 1 else f"{writers} keep writing {field}",
             target=target,
@@ -163,17 +169,17 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         )
     if programs := natures["program"]:
         return Finding(
-            "OWN002",
+            CONTESTED,
             Severity.WARNING,
             f"{' and '.join(programs)} may keep writing {field}",
             target=target,
             field=field,
-            detail="this is a library's default name, perhaps of a controller, which would keep overwriting the field",
+            detail="a library's default name, perhaps of a controller, which would overwrite modelyard's values",
             remedy="if it is a controller, leave the field to it; if it is a script, list it under platform.installers",
         )
     if tools := [name for name in who if name.lower().startswith(GITOPS)]:
         return Finding(
-            "OWN003",
+            SYNCED,
             Severity.WARNING,
             f"{' and '.join(tools)} {'owns' if len(tools) == 1 else 'own'} {field} and will write it again at "
             f"{'its' if len(tools) == 1 else 'their'} next sync",
@@ -183,13 +189,22 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             "the source",
         )
     return Finding(
-        "OWN001",
+        TAKEN,
         Severity.ADVICE,
-        f"takes ownership of {field} from {names}",
+        f"{_taking(field)}{names}",
         target=target,
         field=field,
         remedy=f"no action needed; a later apply by {names} conflicts or resets the value",
     )
+
+
+def taken_from(finding: Finding) -> str:
+    """The owners in a finding ``TAKEN``."""
+    return finding.summary.removeprefix(_taking(finding.field))
+
+
+def _taking(field: str) -> str:
+    return f"takes ownership of {field} from "
 
 
 def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | None:

@@ -299,18 +299,24 @@ def _with_project(root: Path, stack: Stack) -> Stack:
 
 
 @of_project
-def plan_live(root: Path, file: Path, today: date) -> Planned:
+def plan_live(root: Path, file: Path, today: date, *, waits: bool = True) -> Planned:
     """Plans a stack file against the cluster of its context; the API server predicts the targets.
+
+    Without ``waits``, it is the plan of an apply that does not wait for jobs.
 
     Raises:
         cluster.connection.ClusterError: the cluster is unreachable.
     """
     stack, findings = load_stack(root, file)
-    return Planned(None, None, findings) if stack is None else plan_stack_live(root, stack, findings, today)
+    if stack is None:
+        return Planned(None, None, findings)
+    return plan_stack_live(root, stack, findings, today, waits=waits)
 
 
 @of_project
-def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+def plan_stack_live(
+    root: Path, stack: Stack, findings: tuple[Finding, ...], today: date, *, waits: bool = True
+) -> Planned:
     """Plans a stack against the cluster of its context; ``findings`` are those of the stack file.
 
     Raises:
@@ -345,7 +351,14 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
     gone = dropped_remotes(known or {}, (one.name for one in remote_clusters(stack.config)))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(
-        stack, _library(root, stack), state, today=today, ask=ask, remotes=starts, absent=partial(absent, client)
+        stack,
+        _library(root, stack),
+        state,
+        today=today,
+        ask=ask,
+        remotes=starts,
+        absent=partial(absent, client),
+        waits=waits,
     )
     compared = _compared(root, stack, state, plan)
     prices, of_prices = named_prices(root, stack)

@@ -98,7 +98,7 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
 
 def moved_order(approved: Plan, now: Plan) -> Iterator[str]:
     """The change of the plan's order, in words: other GPUs are free now. Empty if the order is the same."""
-    was, is_now = ([step.target for step in plan.steps] for plan in (approved, now))
+    was, is_now = ([step.target for step in plan.steps if step.phase != "drain"] for plan in (approved, now))
     if was != is_now and sorted(was) == sorted(is_now):
         yield f"the order of changes was {', '.join(was)} and is {', '.join(is_now)}: other GPUs are free"
 

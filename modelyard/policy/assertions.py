@@ -222,7 +222,7 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
         operator = OPERATORS[entry["operator"]]
         problem = fits(operator.takes, entry["value"])
         if problem:
-            summary = f"assert[{index}].value {problem}, which operator {entry['operator']} requires"
+            summary = f"assert[{index}].value {problem}, which operator {entry['operator']!r} requires"
             yield (*where, "value"), summary, "correct the value, or use another operator"
             continue
         made.append(Condition(path, in_pods, operator, entry["value"], entry.get("optional", False)))

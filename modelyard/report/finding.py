@@ -1,20 +1,18 @@
 """Findings as text. Those of one owner, of one cause, or of a file that several stacks share are shown once."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.kube.merge import Path
+from modelyard.plan.ownership import CONTESTED, SYNCED, TAKEN, taken_from
 from modelyard.report.fields import field_names
 from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
 from modelyard.report.values import NAMES
 from modelyard.stack.words import few, plural
 
 _FIELD = "{field}"
-_TAKES = f"takes ownership of {_FIELD} from "
-_WRITES = (f" keeps writing {_FIELD}", f" owns {_FIELD} and will write it again at its next sync")
-"""The plan's words for one field and its owner, which stands behind or before them."""
 
 
 class ShownFinding(NamedTuple):
@@ -62,11 +60,10 @@ def together(findings: Iterable[Finding]) -> list[list[Finding]]:
     return list(places.values())
 
 
-def taken_over(findings: Iterable[Finding]) -> dict[str, int]:
+def taken_over(findings: Iterable[Finding]) -> Mapping[str, int]:
     """How many fields a plan takes over routinely, by owner."""
     notes = (one for one in findings if one.severity is Severity.ADVICE and not one.waived)
-    owners = sorted(sentence.removeprefix(_TAKES) for one in notes if (sentence := _of_any_field(one)))
-    return {owner: owners.count(owner) for owner in owners}
+    return Counter(sorted(taken_from(one) for one in notes if one.code == TAKEN))
 
 
 def _of_several(found: list[ShownFinding]) -> ShownFinding:
@@ -100,8 +97,9 @@ def _is_cause(finding: Finding) -> bool:
 
 def _of_any_field(finding: Finding) -> str:
     """The summary with ``_FIELD`` for its field; empty if it does not concern one field and its owner."""
-    sentence = finding.summary.replace(finding.field, _FIELD, 1) if finding.field else ""
-    return sentence if sentence.startswith(_TAKES) or sentence.endswith(_WRITES) else ""
+    if finding.code not in (TAKEN, CONTESTED, SYNCED) or not finding.field or finding.field not in finding.summary:
+        return ""
+    return finding.summary.replace(finding.field, _FIELD, 1)
 
 
 _INDENT = 18

@@ -111,19 +111,30 @@ def used(patch: PatchVersion) -> str:
 def conditions(facts: Mapping[str, Any]) -> str:
     """Conditions on facts of a stack, in words; a list allows each of its values."""
     return " and ".join(
-        f"{path} is {listed([text_of(one) for one in (value if isinstance(value, list) else [value])], 'or')}"
-        for path, value in facts.items()
+        f"{path} is {listed([text_of(one) for one in _each(value)], 'or')}" for path, value in facts.items()
     )
 
 
 def _terms(library: Library, name: str) -> str:
     """Which stacks get which version, newest first: the first whose condition is met; empty if all get the newest."""
     latest = library.latest(name)
-    asking = takewhile(lambda one: one.meta.version_for, library.patches[name].values())
+    asking: list[PatchVersion] = []
+    for patch in takewhile(lambda one: one.meta.version_for, library.patches[name].values()):
+        if not any(_covers(newer.meta.version_for, patch.meta.version_for) for newer in asking):
+            asking.append(patch)
     words = [f"{one.version} if {conditions(one.meta.version_for)}" for one in asking]
     if words and not latest.meta.version_for:
         words.append(latest.version)
     return ", else ".join(words)
+
+
+def _covers(newer: Mapping[str, Any], older: Mapping[str, Any]) -> bool:
+    """Whether every stack that meets the older condition meets the newer one too."""
+    return all(path in older and set(_each(older[path])) <= set(_each(value)) for path, value in newer.items())
+
+
+def _each(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def patches_document(library: Library, name: str = "", version: str = "") -> dict[str, Any]:

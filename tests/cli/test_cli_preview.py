@@ -313,7 +313,7 @@ def test_a_matrix_reports_a_stack_that_cannot_be_planned(
     result = run("plan", "--all", "--matrix", *json_too)
     assert result.code == 2
     assert place in result.err
-    assert "error: Pulumi.staging.yaml " in result.err
+    assert "error: staging cannot" in result.err
     assert "replicas" in result.out
 
 

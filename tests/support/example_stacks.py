@@ -40,8 +40,8 @@ class Site(NamedTuple):
     state: ClusterState
     library: Library
 
-    def plan(self, ask: Ask | None = None) -> Plan:
-        return make_plan(self.stack, self.library, self.state, today=TODAY, ask=ask)
+    def plan(self, ask: Ask | None = None, *, waits: bool = True) -> Plan:
+        return make_plan(self.stack, self.library, self.state, today=TODAY, ask=ask, waits=waits)
 
     def asking(self, **changes: Any) -> "Site":
         """With other sections of the stack file."""

@@ -194,6 +194,15 @@ def the_run(listed: StackRuns, name: str) -> "Run":
     )
 
 
-def worker_contexts(config: "Config") -> dict[str, str]:
-    """The contexts of the worker clusters that have one, by cluster."""
-    return {one.name: one.context for one in config.worker_clusters if one.context is not None}
+def worker_client(config: "Config", name: str) -> "Client | None":
+    """A client for a worker cluster; None if the stack has no context for it.
+
+    Raises:
+        ClusterError: the kubeconfig lacks the context, or it cannot be used.
+    """
+    from modelyard.cluster.connection import connect
+
+    for index, one in enumerate(config.worker_clusters):
+        if one.name == name and one.context is not None:
+            return connect(one.context, f"workerClusters[{index}].context in the stack file")
+    return None

@@ -65,10 +65,11 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     found = runs_in(args, args.run)
     one = the_run(found, args.run)
     if user not in (None, one.user):
-        whose = f"a run of {safe(one.user)}" if one.user else "a run without a user"
         raise Stop(
             Exit.USAGE,
-            f"{one.name} is {whose}, not of {user}",
+            f"{one.name} is a run of {safe(one.user)}, not of {user}"
+            if one.user
+            else f"{one.name} has no recorded user, so it may not be a run of {user}",
             "nothing was cancelled; to cancel it anyway, drop --mine",
         )
     with reached():

@@ -23,7 +23,7 @@ from modelyard.cli.job import (
     run_options,
     run_or_part,
     runs_in,
-    worker_contexts,
+    worker_client,
 )
 from modelyard.cli.options import whole_number
 from modelyard.cli.printing import note
@@ -348,20 +348,19 @@ def _pods_on_other_clusters(found: "StackRuns", run: "Run") -> _Sought:
                 "follow the log while a run is active, with --follow, or collect the logs of that cluster",
             ),
         )
-    from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pods_of_run
     from modelyard.hiding import Confidential
 
-    contexts = worker_contexts(found.config)
-    places = {one.name: f"workerClusters[{at}].context" for at, one in enumerate(found.config.worker_clusters)}
-    clients = []
+    clients, without = [], []
     for name in run.clusters:
-        if name in contexts:
-            client = connect(contexts[name], f"{places[name]} in the stack file")
-            pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
-            clients.append((client, Confidential(pods)))
+        client = worker_client(found.config, name)
+        if client is None:
+            without.append(name)
+            continue
+        pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
+        clients.append((client, Confidential(pods)))
     hidden = None
-    if unknown := _cluster_names(name for name in run.clusters if name not in contexts):
+    if unknown := _cluster_names(without):
         hidden = Stop(
             Exit.FINDINGS,
             f"{run.name} also runs in {unknown}, where its other pods and logs are"

@@ -1,7 +1,7 @@
 """Start a job of a stack, or a notebook as a job.
 
-Every run has its own name. In a team's queue, it waits until the quota has room for all of its workers, or with
-leastWorkers or trials for some of them. It frees its GPUs as soon as it ends. The result of a notebook is a new
+Every run has its own name. In a team's queue, it waits until the quota has room for all of its workers or, with
+leastWorkers or trials, for some of them. It frees its GPUs as soon as it ends. The result of a notebook is a new
 notebook beside it. Only notebooks take --flavor and the options after it.
 """
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from modelyard.cli.common import reached
 from modelyard.cli.exit import Exit
-from modelyard.cli.job import PART, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.job import PART, run_options, run_or_part, runs_in, worker_client
 from modelyard.cli.options import json_option
 from modelyard.cli.printing import note, say, say_json
 from modelyard.cli.streams import style_for
@@ -52,22 +52,21 @@ def _looked_at(run: "Run", config: "Config") -> "dict[str, WorkerClusterObjects]
 
     if not run.dispatched or run.over:
         return {}
-    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.connection import ClusterError
     from modelyard.cluster.lists import pods_of_run, workloads_in
     from modelyard.cluster.pool_objects import WorkerClusterObjects
     from modelyard.hiding import Confidential
 
-    contexts = worker_contexts(config)
     found = {}
     for name in clusters_for(run, config):
-        if name not in contexts:
-            continue
         try:
-            client = connect(contexts[name])
+            client = worker_client(config, name)
+            if client is None:
+                continue
             pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
             workloads, unread = workloads_in(client, {run.namespace})
         except ClusterError as error:
-            note(f"worker cluster {name} was not read: {error.summary}")
+            note(f"worker cluster {name} was not read: {error.summary}; {error.remedy}")
             continue
         found[name] = WorkerClusterObjects(
             None if unread else Confidential(tuple(workloads)), Confidential(tuple(pods))

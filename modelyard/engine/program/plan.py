@@ -49,7 +49,7 @@ def _planned(root: Path, file: Path) -> Planned:
     stack, _ = load_stack(root, file)
     if stack is not None:
         check_context(stack)
-    return plan_live(root, file, date.today())
+    return plan_live(root, file, date.today(), waits=not os.environ.get(NO_DRAIN))
 
 
 def checked_plan(root: Path, name: str, make: Callable[[], Planned]) -> Plan:

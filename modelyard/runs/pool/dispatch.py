@@ -114,7 +114,8 @@ def add_asked(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     reasons = {name: _reason_there(name, work, known) for name in asked}
     lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
     diagnosis.cause("queue", f"{run.rest} has quota in the home cluster, but {who} admitted it yet", *words, *lines)
-    diagnosis.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
+    helps = (_what_helps_there(name, reason, work, known) for name, reason in reasons.items())
+    diagnosis.helps += filter(None, helps)
 
 
 def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
@@ -134,8 +135,10 @@ def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
     """Why a cluster has not admitted a Workload, in the words of the cluster's Kueue; empty if these are unknown."""
     cluster = known.by_cluster.get(name)
-    if cluster is None or cluster.workloads is None:
+    if cluster is None:
         return ""
+    if cluster.workloads is None:
+        return "these credentials may not read Kueue workloads"
     copies = [body for body in cluster.workloads.reveal() if str(body["metadata"]["name"]) == work.name]
     if not copies:
         return _NO_COPY
@@ -143,14 +146,20 @@ def _reason_there(name: str, work: Work, known: Evidence) -> str:
     return reason_of(copy) if not copy.reserved else ""
 
 
-def _what_helps_there(name: str, reason: str, work: Work, config: Config) -> str:
+def _what_helps_there(name: str, reason: str, work: Work, known: Evidence) -> str:
+    """What the user can do about a cluster that has not admitted a Workload; empty if the cluster was not read."""
+    cluster = known.by_cluster.get(name)
+    if cluster is not None and cluster.workloads is None:
+        return f"ask for the right to get and list workloads of kueue.x-k8s.io in {name}"
     if reason == _NO_COPY:
         return f"make sure that {name} has the namespace {work.namespace}: Kueue copies the run there"
     if _NO_QUEUE in reason:
         return f"create the team's queue in {name}: LocalQueue {work.local_queue} in namespace {work.namespace}"
     if reason:
         return f"wait until quota is free in {name}, or raise the team's quota there"
-    context = next((one.context for one in config.worker_clusters if one.name == name and one.context), None)
+    context = next((one.context for one in known.config.worker_clusters if one.name == name and one.context), None)
+    if context and cluster is None:
+        return ""
     there = "" if context else ", with a context of that cluster"
     shown = f"kubectl --context {quote(context) if context else 'CONTEXT'} --namespace {work.namespace}"
     return f"see why {name} does not admit the run{there}: {shown} describe workload {work.name}"

@@ -10,7 +10,8 @@ from modelyard.findings import Severity
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler
 from modelyard.plan.drains import refused
-from modelyard.plan.order import without_waits
+from modelyard.plan.order import STOPS_JOBS
+from modelyard.plan.starting import moved_order
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.stack.config import CeleryJobs, Drain, RayJobs
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers
@@ -55,8 +56,17 @@ def test_with_spare_gpus_the_new_backend_starts_before_the_drain(dev: Any) -> No
 def test_without_a_spare_gpu_the_drain_comes_before_the_new_backend(dev: Any, golden: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
-    assert not any("drain" in step.why or "idle" in step.why for step in without_waits(plan.steps))
     golden(*(step.why for step in plan.steps))
+
+
+def test_an_apply_without_waiting_keeps_the_order_and_reports_the_jobs_that_it_stops(dev: Any, golden: Any) -> None:
+    site = dev.on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery")
+    waiting, plan = site.plan(), site.plan(waits=False)
+    assert steps(plan) == [step for step in steps(waiting) if step[1] != "drain"]
+    assert list(moved_order(waiting, plan)) == []
+    assert (findings(waiting, STOPS_JOBS), len(findings(plan, STOPS_JOBS))) == ([], 1)
+    assert plan.drains == waiting.drains
+    golden(*(step.why for step in plan.steps), *(one.remedy for one in findings(plan, STOPS_JOBS)))
 
 
 def test_a_switch_to_ray_drains_the_celery_queue(dev: Any) -> None:

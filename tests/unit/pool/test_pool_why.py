@@ -523,7 +523,8 @@ def test_a_run_that_no_other_cluster_has_taken_yet(far: Config, golden: Golden) 
     asked = ["cluster-farm", "cluster-cloud"]
     known = [worker_cluster("farm"), worker_cluster("cloud")]
     work = dispatched(body, nominatedClusterNames=asked, admissionChecks=checks)
-    found = explain(far, body, workloads=[work], worker_clusters=known)
+    read = {"cloud": WorkerClusterObjects(Confidential((dispatched(body),)), Confidential(()))}
+    found = explain(far, body, read, workloads=[work], worker_clusters=known)
     alone = explain(far, body, workloads=[dispatched(body, nominatedClusterNames=asked[:1])], worker_clusters=known)
     nobody = explain(far, body, workloads=[dispatched(body)], worker_clusters=known)
     assert [len(one.causes) for one in (found, alone, nobody)] == [1, 1, 1]

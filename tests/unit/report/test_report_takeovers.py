@@ -35,6 +35,15 @@ def test_fields_of_one_target_and_owner_are_one_finding(owner: str, code: str, g
     golden(*lines, "one field:", *findings_text(taken(owner, FIELDS[3])), "")
 
 
+@pytest.mark.parametrize(
+    "owners", [("keda-operator", "vpa-updater"), ("argocd", "argocd-application"), ("go-http-client", "axios")]
+)
+def test_fields_of_one_target_and_several_owners_are_one_finding(owners: tuple[str, ...], golden: Any) -> None:
+    several = tuple(Owner(owner, "Update") for owner in owners)
+    changes = [FieldChange(Path.parse(field), 1, 2, "p@v1", several, True) for field in FIELDS]
+    golden(*findings_text([one for change in changes for one in take_over("d", change)]), "")
+
+
 def test_other_targets_owners_and_waivers_stay_apart() -> None:
     found = [
         *taken("helm", *FIELDS),
