@@ -1,4 +1,4 @@
-"""Names that several packages use: of GPUs, node labels, annotations and files.
+"""Names that several packages use: of GPUs, node labels, owners, annotations and files.
 
 The names on nodes come from the device plugin and from feature discovery. A name that only one package needs is
 defined in that package.
@@ -29,6 +29,8 @@ STACK_NOTE: Final = "modelyard.dev/stack"
 the full name, ``project/stack``."""
 LEDGER_NOTE: Final = "modelyard.dev/ledger"
 """Annotation with the values that fields had before they were taken over."""
+FIELD_MANAGER: Final = "modelyard"
+"""The field manager name under which the API server records modelyard's fields."""
 
 HARDWARE_FILE: Final = "hardware.yaml"
 """File in a project's folder with the GPUs that the project defines."""

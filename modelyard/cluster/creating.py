@@ -15,9 +15,10 @@ from modelyard.cluster.requests import busy, patiently
 from modelyard.cluster.writing import delete
 from modelyard.hiding import Confidential, hidden_words
 from modelyard.kube.state import key_of
+from modelyard.names import FIELD_MANAGER
 
 
-def create(client: Client, wanted: Confidential[Mapping[str, Any]], manager: str, *, dry: bool) -> Created | Refusal:
+def create(client: Client, wanted: Confidential[Mapping[str, Any]], *, dry: bool) -> Created | Refusal:
     """Creates an object, or returns why the API server does not.
 
     Sends a real create only once: after a lost answer, a second create would find the object of the first.
@@ -25,7 +26,6 @@ def create(client: Client, wanted: Confidential[Mapping[str, Any]], manager: str
     Args:
         client: connection to the cluster.
         wanted: the object, with a name that is not taken.
-        manager: owner of the object's fields.
         dry: whether to send only a dry run, for which admission, quotas and validation are real.
 
     Raises:
@@ -38,7 +38,7 @@ def create(client: Client, wanted: Confidential[Mapping[str, Any]], manager: str
     path = f"/api/v1/namespaces/{key.namespace}/secrets" if secret else path_of(key._replace(name="")).rstrip("/")
 
     def send() -> httpx2.Response:
-        params = {"fieldManager": manager, "fieldValidation": "Strict", **({"dryRun": "All"} if dry else {})}
+        params = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry else {})}
         headers = {"Content-Type": "application/json"}
         return transport(client).post(path, params=params, content=json.dumps(body).encode(), headers=headers)
 
@@ -53,12 +53,7 @@ def create(client: Client, wanted: Confidential[Mapping[str, Any]], manager: str
 
 
 def create_all(
-    client: Client,
-    bodies: Confidential[Sequence[Mapping[str, Any]]],
-    manager: str,
-    *,
-    dry: bool,
-    apart: bool = False,
+    client: Client, bodies: Confidential[Sequence[Mapping[str, Any]]], *, dry: bool, apart: bool = False
 ) -> tuple[Created, ...] | Refusal:
     """Creates all objects or none; the first owns the others, which are deleted with it.
 
@@ -74,7 +69,7 @@ def create_all(
         for body in bodies.reveal():
             owned = body if asking or apart or not made else _owned(body, made[0])
             try:
-                answer = create(client, Confidential(owned), manager, dry=asking)
+                answer = create(client, Confidential(owned), dry=asking)
             except ClusterError:
                 _undo(client, made, asking)
                 raise

@@ -22,6 +22,7 @@ from modelyard.files import parse_json
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import OPERATORS
 from modelyard.kube.state import key_of
+from modelyard.names import FIELD_MANAGER
 
 AT_ONCE = 16
 """The most requests at a time."""
@@ -32,23 +33,23 @@ _HOLDER = re.compile(
 )
 
 
-def dry_run(client: Client, questions: Sequence[Question], manager: str) -> tuple[Answer, ...]:
+def dry_run(client: Client, questions: Sequence[Question]) -> tuple[Answer, ...]:
     """What each apply would do and take from other owners, and what each delete would do; sends all questions at once.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        asked = [_begun(pool, client, question, manager) for question in questions]
+        asked = [_begun(pool, client, question) for question in questions]
         return tuple(answer() for answer in asked)
 
 
-def _begun(pool: ThreadPoolExecutor, client: Client, question: Question, manager: str) -> Callable[[], Answer]:
+def _begun(pool: ThreadPoolExecutor, client: Client, question: Question) -> Callable[[], Answer]:
     """Asks one question; the returned function waits for the answer."""
     if isinstance(question, Deletion):
         return pool.submit(_deleted, client, question).result
-    forced = pool.submit(lambda: taken(question, _asked(client, question, manager, force=True)))
-    unforced = pool.submit(claims_of, client, question, manager)
+    forced = pool.submit(lambda: taken(question, _asked(client, question, force=True)))
+    unforced = pool.submit(claims_of, client, question)
 
     def answer() -> Answer:
         predicted, claims = forced.result(), unforced.result()
@@ -72,7 +73,7 @@ def _deleted(client: Client, deletion: Deletion) -> Answer:
     return Answer(Confidential(None), (), None if gone or answer.is_success else refusal(answer))
 
 
-def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Claim, ...] | Refusal:
+def claims_of(client: Client, body: Mapping[str, Any]) -> tuple[Claim, ...] | Refusal:
     """The conflicts of an apply without force, sorted, or why the API server rejects it.
 
     The API server checks conflicts before admission, so an answer with a conflict shows nothing about later checks.
@@ -80,14 +81,14 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
-    answer = _asked(client, body, manager, force=False)
+    answer = _asked(client, body, force=False)
     if answer.status_code != 409:
         return () if answer.is_success else refusal(answer)
     causes = (status(answer).get("details") or {}).get("causes") or ()
     return tuple(sorted(_claim(cause) for cause in causes))
 
 
-def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:
+def _asked(client: Client, body: Mapping[str, Any], *, force: bool) -> httpx2.Response:
     """The API server's answer to a dry run of an apply."""
     key = key_of(body, "")
     http, path = transport(client), path_of(key)
@@ -95,7 +96,7 @@ def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool
     def send() -> httpx2.Response:
         return http.patch(
             path,
-            params={"fieldManager": manager, "dryRun": "All", "force": "true" if force else "false"},
+            params={"fieldManager": FIELD_MANAGER, "dryRun": "All", "force": "true" if force else "false"},
             content=json.dumps(body).encode(),
             headers={"Content-Type": "application/apply-patch+yaml"},
         )

@@ -17,6 +17,7 @@ from modelyard.cluster.live import path_of
 from modelyard.cluster.requests import BUSY
 from modelyard.files import parse_json
 from modelyard.kube.state import ObjectKey, annotations_of, key_of
+from modelyard.names import FIELD_MANAGER
 
 
 class OvertakenError(Exception):
@@ -38,13 +39,13 @@ def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
     return _sent(client, key, "GET", query={}, body=None, kind="")
 
 
-def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | None:
+def apply(client: Client, body: Mapping[str, Any]) -> dict[str, Any] | None:
     """The object after a server-side apply that takes over the fields it sets; None if the object does not exist.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
     """
-    query = {"fieldManager": manager, "force": "true"}
+    query = {"fieldManager": FIELD_MANAGER, "force": "true"}
     return _sent(client, key_of(body, ""), "PATCH", query=query, body=body, kind="application/apply-patch+yaml")
 
 
@@ -75,9 +76,7 @@ def delete_options(uid: str) -> dict[str, Any]:
     }
 
 
-def hand_over(
-    client: Client, before: Mapping[str, Any], after: Mapping[str, Any], manager: str
-) -> dict[str, Any] | None:
+def hand_over(client: Client, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any] | None:
     """Changes an object's owners to those of ``after``, removes annotations that ``after`` lacks, and changes fields
     outside of its metadata; None if there is no object.
 
@@ -91,15 +90,8 @@ def hand_over(
         "annotations": {name: None for name in annotations_of(before) if name not in kept},
     }
     fields = _changes(before, {**after, "metadata": before["metadata"]})
-    body = {**fields, "metadata": metadata}
-    return _sent(
-        client,
-        key_of(before, ""),
-        "PATCH",
-        query={"fieldManager": manager},
-        body=body,
-        kind="application/merge-patch+json",
-    )
+    query, body = {"fieldManager": FIELD_MANAGER}, {**fields, "metadata": metadata}
+    return _sent(client, key_of(before, ""), "PATCH", query=query, body=body, kind="application/merge-patch+json")
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

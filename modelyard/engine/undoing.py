@@ -16,7 +16,6 @@ from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
 from modelyard.kube.merge import Owner, Path
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.undo.ledger import known_ledger
 from modelyard.plan.undo.restore import finished, foreign, undo, with_earlier_owners
 
@@ -56,10 +55,10 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
         if plan is None:
             return Undone(True)
         # The apply removes dropped fields; restored fields are still ours, at their earlier value.
-        released = writing.apply(client, plan.request, FIELD_MANAGER)
+        released = writing.apply(client, plan.request)
         if released is None:
             return Undone(False)
-        writing.hand_over(client, released, finished(released, plan.ledger), FIELD_MANAGER)
+        writing.hand_over(client, released, finished(released, plan.ledger))
         return Undone(True, tuple(path for path, _ in ledger.values if path not in plan.left), plan.left)
 
     return _patiently(client, key, once)
@@ -90,7 +89,7 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
         ledger = known_ledger(live, noted)
         after = with_earlier_owners(live, ledger)
         if after is not live:
-            writing.hand_over(client, live, after, FIELD_MANAGER)
+            writing.hand_over(client, live, after)
         return Undone(True, (), foreign(live, ledger))
 
     return _patiently(client, key, once)

@@ -5,7 +5,6 @@ findings (``checks``: one module for each kind of error), undo (``undo``) and co
 nothing downstream computes anything again. Never prints, never writes to a cluster and never imports Pulumi.
 """
 
-from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.values import FieldChange, Plan, Step, TargetPlan
 
-__all__ = ["FIELD_MANAGER", "FieldChange", "Plan", "Step", "TargetPlan"]
+__all__ = ["FieldChange", "Plan", "Step", "TargetPlan"]

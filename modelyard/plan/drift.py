@@ -12,7 +12,8 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import ABSENT, Owner, Path
 from modelyard.kube.state import ObjectKey, annotations_of
-from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
+from modelyard.names import FIELD_MANAGER
+from modelyard.plan.ownership import MODE_ANNOTATION
 from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.undo.ledger import Part, at, has, known_ledger
 from modelyard.plan.values import TargetPlan

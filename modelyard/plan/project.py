@@ -31,7 +31,7 @@ from modelyard.plan.build import make_plan
 from modelyard.plan.checks.placement import growth
 from modelyard.plan.cluster_parts import cluster_parts, objects_about
 from modelyard.plan.missing import MISSING, not_planned
-from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
+from modelyard.plan.ownership import MODE_ANNOTATION
 from modelyard.plan.remotes import RemoteStart, check_dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan, TargetPlan
@@ -349,7 +349,7 @@ def plan_stack_live(
         starts, wrong = live_remotes(stack, _library(root, stack), state, known)
         notes = (*notes, *wrong)
     gone = dropped_remotes(known or {}, (one.name for one in remote_clusters(stack.config)))
-    ask = partial(dry_run, client, manager=FIELD_MANAGER)
+    ask = partial(dry_run, client)
     plan = make_plan(
         stack,
         _library(root, stack),

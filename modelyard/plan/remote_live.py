@@ -14,7 +14,6 @@ from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KUEUE
 from modelyard.kube.state import ClusterState, ObjectKey, StateObject
 from modelyard.plan.cluster_parts import objects_about, remote_part
-from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.undo.findings import unlisted
 from modelyard.stack.config import Stack
@@ -54,7 +53,7 @@ def live_remotes(
                 state = state._replace(objects=Confidential({**objects, **left}), state_objects=held)
         except ClusterError as error:
             raise _unreached(stack, remote, error) from error
-        starts.append(RemoteStart(remote, state, partial(dry_run, client, manager=FIELD_MANAGER)))
+        starts.append(RemoteStart(remote, state, partial(dry_run, client)))
     return tuple(starts), tuple(findings)
 
 

@@ -25,7 +25,7 @@ from modelyard.kube.scheduling.pods import (
     replicas_of,
 )
 from modelyard.kube.state import ClusterState, ObjectKey
-from modelyard.names import STACK_NOTE
+from modelyard.names import FIELD_MANAGER, STACK_NOTE
 from modelyard.plan.compose import (
     MISFIT,
     Composed,
@@ -41,7 +41,6 @@ from modelyard.plan.conflicts import conflict_findings
 from modelyard.plan.missing import missing_containers, missing_target
 from modelyard.plan.ownership import (
     ENGINE_ANNOTATIONS,
-    FIELD_MANAGER,
     MODE_ANNOTATION,
     PATCHES_ANNOTATION,
     other_mode,

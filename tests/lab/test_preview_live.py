@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.plan import FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER
 from tests.lab.support.account_rights import Account
 from tests.lab.support.environment import NAMESPACE, Environment, environment
 

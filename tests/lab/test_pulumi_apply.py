@@ -10,7 +10,7 @@ import pytest
 from modelyard.engine.automation import apply
 from modelyard.engine.failure import StaleError, failure
 from modelyard.kube.rollouts import rolled_out
-from modelyard.plan import FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER
 from modelyard.plan.store import seal
 from tests.lab.support.cli_process import cli_process
 from tests.lab.support.environment import NAMESPACE, Environment, PlatformLab, comparable, environment

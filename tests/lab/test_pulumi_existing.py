@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from modelyard.plan import FIELD_MANAGER, Plan
+from modelyard.names import FIELD_MANAGER
+from modelyard.plan import Plan
 from tests.lab.support.environment import GPUS, Environment, Object, Run, comparable, environment
 
 TRAINS = {

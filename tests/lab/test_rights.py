@@ -17,7 +17,7 @@ import yaml
 
 from lab import Lab, LabError
 from modelyard.engine.keeper import GRACE, KILL_GRACE
-from modelyard.plan import FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER
 from tests.lab.support.account_rights import Account, Right, rights
 from tests.lab.support.cli_process import cli_process, locks, send_signal
 from tests.lab.support.environment import NAMESPACE, Done, Environment, environment

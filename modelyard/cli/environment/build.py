@@ -82,7 +82,6 @@ def _created(client: "Client", made: "Submission", before: "State", *, dry: bool
     from modelyard.cluster.live import read
     from modelyard.cluster.present import build_state
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
-    from modelyard.plan.ownership import FIELD_MANAGER
 
     key = made.key
     if before != "none":
@@ -98,7 +97,7 @@ def _created(client: "Client", made: "Submission", before: "State", *, dry: bool
                     f"the previous build's Job cannot be deleted: {error}",
                     "try again, or delete that Job",
                 ) from error
-    answer = create_all(client, made.objects, FIELD_MANAGER, dry=dry)
+    answer = create_all(client, made.objects, dry=dry)
     if not isinstance(answer, Refusal):
         return "checked" if dry else "building"
     # Another run may have created the Job first: it is the same build.

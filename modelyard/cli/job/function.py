@@ -223,7 +223,6 @@ def _run(prepared: _Prepared, call: Call) -> bytes:
     from modelyard.cli.submitting import not_taken
     from modelyard.cluster.answer import Refusal
     from modelyard.cluster.creating import create_all
-    from modelyard.plan.ownership import FIELD_MANAGER
 
     def end(number: int) -> None:
         raise Signalled(number)
@@ -231,7 +230,7 @@ def _run(prepared: _Prepared, call: Call) -> bytes:
     client, stack, key, objects, gets = prepared
     try:
         with on_signal(end):
-            made = create_all(client, objects, FIELD_MANAGER, dry=False)
+            made = create_all(client, objects, dry=False)
             if isinstance(made, Refusal):
                 raise not_taken(made)
             sys.stderr.write(f"run {key.name} is submitted in namespace {key.namespace}: {gets}\n")

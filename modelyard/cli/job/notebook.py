@@ -230,9 +230,8 @@ def need_room(client: "Client", root: Path, stack: "Stack", *, chosen: "Chosen",
 def _create(client: "Client", made: Submission, *, dry: bool) -> "Created":
     from modelyard.cluster.answer import Refusal
     from modelyard.cluster.creating import create
-    from modelyard.plan.ownership import FIELD_MANAGER
 
-    answer = create(client, made.job, FIELD_MANAGER, dry=dry)
+    answer = create(client, made.job, dry=dry)
     if isinstance(answer, Refusal):
         remedy = "nothing was submitted; correct what the message names, or ask the cluster's administrator"
         raise Stop(

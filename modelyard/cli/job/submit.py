@@ -74,7 +74,6 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import connect
     from modelyard.cluster.creating import create_all
-    from modelyard.plan.ownership import FIELD_MANAGER
     from modelyard.report.job import submitted_document, submitted_text
 
     if not made.objects:
@@ -87,7 +86,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
             need_built(client, stack, environment, made.key.namespace)
         if not made.remote:
             report_unplaced(client, root, stack, names={args.what}, args=args, today=date.today())
-        objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
+        objects = create_all(client, made.objects, dry=args.dry_run, apart=made.apart)
     if isinstance(objects, Refusal):
         raise not_taken(objects)
     if args.json:

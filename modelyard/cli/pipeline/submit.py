@@ -43,7 +43,6 @@ def run(args: Namespace) -> Exit:
     from modelyard.cluster.creating import create_all
     from modelyard.cluster.live import read
     from modelyard.plan.admission import admitted
-    from modelyard.plan.ownership import FIELD_MANAGER
     from modelyard.plan.project import library_of
     from modelyard.report.pipeline import run_document, run_text
     from modelyard.runs.pipelines import RUN_NAME, Since, jumping, kept_by, pipeline_run_name, pipeline_submission
@@ -82,12 +81,12 @@ def run(args: Namespace) -> Exit:
         for environment in made.environments:
             need_built(client, stack, environment, made.key.namespace)
         report_unplaced(client, root, stack, names=pipeline.jobs, args=args, today=today)
-        objects = create_all(client, made.objects, FIELD_MANAGER, dry=True)
+        objects = create_all(client, made.objects, dry=True)
         if not isinstance(objects, Refusal):
             if early := jumping(made, objects):
                 raise Stop(Exit.FINDINGS, "nothing was submitted", "", [early])
             if not args.dry_run:
-                objects = create_all(client, made.objects, FIELD_MANAGER, dry=False)
+                objects = create_all(client, made.objects, dry=False)
     if isinstance(objects, Refusal):
         raise not_taken(objects)
     if args.json:

@@ -16,7 +16,7 @@ from modelyard.engine.progress import ROLLING
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.rollouts import unfinished
 from modelyard.kube.state import SCALED_OBJECT, ObjectKey
-from modelyard.plan import FIELD_MANAGER, Plan, TargetPlan
+from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.starting import moved_object, unapproved
 from modelyard.plan.store import STALE
 from modelyard.probes import Busy
@@ -127,7 +127,7 @@ class Guard:
         from modelyard.cluster.dryrun import claims_of
 
         try:
-            claims = claims_of(self._live.client, target.applied.reveal(), FIELD_MANAGER)
+            claims = claims_of(self._live.client, target.applied.reveal())
             if isinstance(claims, Refusal):
                 # What admission refuses here, it also refuses in the step, with its own message; that is no conflict.
                 return

@@ -17,8 +17,8 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.pods import gpus_of, is_ray_head, pod_places, replaced_pods, replicas_of
 from modelyard.kube.state import ClusterState, ObjectKey, StateObject, annotations_of
-from modelyard.names import STACK_NOTE
-from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.names import FIELD_MANAGER, STACK_NOTE
+from modelyard.plan.ownership import MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.prediction import differences, predict, refused, undeletable
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import dropped_object, stranger, two_states

@@ -13,8 +13,7 @@ from modelyard.kube.merge import ABSENT, Key, Owner, Path, fieldset
 from modelyard.kube.merge.fieldset import FieldSet
 from modelyard.kube.merge.managed import entries, identity, owner_of
 from modelyard.kube.state import annotations_of
-from modelyard.names import LEDGER_NOTE
-from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
 
 FORMAT_VERSION = 1
 

@@ -9,8 +9,8 @@ from modelyard.kube.merge.fieldset import FieldSet
 from modelyard.kube.merge.managed import UNTRACKED
 from modelyard.kube.merge.typed import UnfitError, by_element, field_set
 from modelyard.kube.merge.typed import merge as laid_over
-from modelyard.names import LEDGER_NOTE
-from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.undo.ledger import (
     Ledger,
     Part,

@@ -17,8 +17,8 @@ from modelyard.kube.merge import Key, Owner, Path, fieldset
 from modelyard.kube.merge.fieldset import FieldSet
 from modelyard.kube.merge.managed import entries, identity, with_entries
 from modelyard.kube.state import annotations_of
-from modelyard.names import LEDGER_NOTE, STACK_NOTE
-from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.names import FIELD_MANAGER, LEDGER_NOTE, STACK_NOTE
+from modelyard.plan.ownership import MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.undo.ledger import Ledger, at, below, has, in_items, items, leaves, ours, replaced, write_ledger
 from modelyard.plan.undo.lists import owned_fields, present
 

@@ -28,7 +28,7 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.merge.managed import identity, with_entries
 from modelyard.kube.state import ObjectKey, StateObject, essence
-from modelyard.plan import FIELD_MANAGER, Plan
+from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
 from modelyard.plan.project import read_live
 from modelyard.plan.undo.ledger import known_ledger, ledger_of, ours
@@ -120,7 +120,7 @@ class Bench:
     def plan(self, config: Config, recalls: bool = True) -> Plan:
         stack = self.stack._replace(config=config)
         state = read_live(self.root, stack, self.client, lambda: self.known if recalls else {})[0]
-        ask = partial(dry_run, self.client, manager=FIELD_MANAGER)
+        ask = partial(dry_run, self.client)
         return make_plan(stack, self.library, state, today=date.today(), ask=ask)
 
     def up(self, plan: Plan, interrupted_at: int | None = None) -> None:
@@ -133,7 +133,7 @@ class Bench:
         for number, target in enumerate(plan.asked):
             self._declared(LedgerProvider(), self.ledgers, target.name, ledger_props(plan, target))
             if target.action != "none":
-                apply(self.client, target.applied.reveal(), FIELD_MANAGER)
+                apply(self.client, target.applied.reveal())
             if number == interrupted_at:
                 return
             self._declared(HandoverProvider(), self.handovers, target.name, handover_props(plan, target))
@@ -178,7 +178,7 @@ class Bench:
         live = self.get(name)
         plan = undo(live, known_ledger(live, noted))
         try:
-            return plan is None or apply(self.client, plan.request, FIELD_MANAGER) is not None
+            return plan is None or apply(self.client, plan.request) is not None
         except OvertakenError:
             return False
 

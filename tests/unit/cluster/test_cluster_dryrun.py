@@ -66,7 +66,7 @@ def test_an_apply_is_asked_with_and_without_force_and_changes_nothing() -> None:
         assert request.headers["Content-Type"] == "application/apply-patch+yaml"
         return httpx2.Response(200, json={**deployment("head"), "status": {}})
 
-    (found,) = dry_run(client_of(answer), [deployment("head")], "modelyard")
+    (found,) = dry_run(client_of(answer), [deployment("head")])
     assert found == Answer(Confidential({**deployment("head"), "status": {}}), (), None)
     path = "/apis/apps/v1/namespaces/ml/deployments/head"
     asked = [
@@ -92,7 +92,7 @@ def test_a_delete_is_asked_about_this_very_object(code: int, why: str | None) ->
         return httpx2.Response(200, json=deployment("head")) if code == 200 else failed(code, said.get(code, "gone"))
 
     key = ObjectKey("apps/v1", "Deployment", "ml", "head")
-    (found,) = dry_run(client_of(answer), [Deletion(key, "one")], "modelyard")
+    (found,) = dry_run(client_of(answer), [Deletion(key, "one")])
     assert (found.object.reveal(), found.claims, found.refusal and found.refusal.why) == (None, (), why)
     method, path, asked, body = seen[0]
     assert (method, path, asked) == ("DELETE", "/apis/apps/v1/namespaces/ml/deployments/head", {})
@@ -107,7 +107,7 @@ def test_a_kind_of_the_core_group_has_its_own_root() -> None:
         paths.add(request.url.path)
         return httpx2.Response(200, json={})
 
-    dry_run(client_of(answer), [{**deployment("it"), "apiVersion": "v1", "kind": "Service"}], "modelyard")
+    dry_run(client_of(answer), [{**deployment("it"), "apiVersion": "v1", "kind": "Service"}])
     assert paths == {"/api/v1/namespaces/ml/services/it"}
 
 
@@ -122,7 +122,7 @@ def test_every_owner_of_every_contested_field_is_read() -> None:
             (r'conflict with "a \"quoted\" name" using apps/v1', '.spec.containers[name="x"].image'),
         )
 
-    (found,) = dry_run(client_of(answer), [deployment("head")], "modelyard")
+    (found,) = dry_run(client_of(answer), [deployment("head")])
     assert found.claims == (
         Claim('.spec.containers[name="x"].image', 'a "quoted" name', "Update"),
         Claim(".spec.replicas", "helm", "Apply"),
@@ -153,7 +153,7 @@ _HEAD = 'deployments.apps "head" is forbidden: '
     ],
 )
 def test_a_refusal_has_the_message_of_the_server(code: int, message: str, why: str, waits: list[float]) -> None:
-    (found,) = dry_run(client_of(lambda _request: failed(code, message)), [deployment("head")], "modelyard")
+    (found,) = dry_run(client_of(lambda _request: failed(code, message)), [deployment("head")])
     assert found == Answer(Confidential(None), (), Refusal(why, message))
     assert waits == []
 
@@ -163,7 +163,7 @@ def test_one_refused_request_leaves_the_others_their_answers() -> None:
         name = request.url.path.rpartition("/")[2]
         return failed(422, "no") if name == "b" else httpx2.Response(200, json=deployment(name))
 
-    found = dry_run(client_of(answer), [deployment(name) for name in "abc"], "modelyard")
+    found = dry_run(client_of(answer), [deployment(name) for name in "abc"])
     assert [body and body["metadata"]["name"] for one in found for body in (one.object.reveal(),)] == ["a", None, "c"]
 
 
@@ -179,14 +179,14 @@ def test_a_busy_server_is_retried_after_its_delay(waits: list[float]) -> None:
         failed(500, "etcdserver: request timed out"),
         conflict(('conflict with "helm"', ".spec.replicas")),
     )
-    (found,) = dry_run(client_of(handler), [deployment("head")], "modelyard")
+    (found,) = dry_run(client_of(handler), [deployment("head")])
     assert found.claims == (Claim(".spec.replicas", "helm", "Apply"),)
     assert waits == [2.0, PAUSES[1]]
 
 
 def test_a_conflicting_change_is_read_again(waits: list[float]) -> None:
     handler = flaky(failed(409, "the object has been modified"), httpx2.Response(200, json={}))
-    assert claims_of(client_of(handler), deployment("head"), "modelyard") == ()
+    assert claims_of(client_of(handler), deployment("head")) == ()
     assert len(waits) == 1
 
 
@@ -208,7 +208,7 @@ def test_a_server_that_does_not_answer_is_out_of_reach(answer: httpx2.Response, 
         return httpx2.Response(answer.status_code, content=answer.content, headers=dict(answer.headers))
 
     with pytest.raises(ClusterError, match=said):
-        claims_of(client_of(handler), deployment("head"), "modelyard")
+        claims_of(client_of(handler), deployment("head"))
     assert len(seen) == attempts
 
 
@@ -217,7 +217,7 @@ def test_a_connection_that_breaks_is_out_of_reach() -> None:
         raise httpx2.ReadTimeout("too slow", request=request)
 
     with pytest.raises(ClusterError, match=": too slow") as error:
-        dry_run(client_of(handler), [deployment("head")], "modelyard")
+        dry_run(client_of(handler), [deployment("head")])
     assert isinstance(error.value.__cause__, httpx2.ReadTimeout)
 
 
@@ -231,14 +231,14 @@ def test_all_questions_are_under_way_together_and_are_counted() -> None:
 
     client = client_of(handler)
     counter = Counter(transport(client))
-    dry_run(client, [deployment(f"d{number}") for number in range(6)], "modelyard")
+    dry_run(client, [deployment(f"d{number}") for number in range(6)])
     assert counter.total()[:2] == (12, 12)
 
 
 def test_a_missing_operator_is_named() -> None:
     client = client_of(lambda _: httpx2.Response(404, text="404 page not found\n"))
     body = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "ray", "namespace": "ml"}}
-    (answer,) = dry_run(client, [body], "modelyard")
+    (answer,) = dry_run(client, [body])
     assert answer.refusal is not None
     assert answer.refusal.why == "missing"
     assert re.search(r"ScaledObject in keda\.sh/v1alpha1: KEDA ", answer.refusal.message)

@@ -41,6 +41,6 @@ def test_only_what_differs_is_sent(before: Any, after: Any, sent: Any) -> None:
         return httpx2.Response(200, json=cluster(after, {}, "helm"))
 
     was, now = cluster(before, {"note": "x", "theirs": "y"}, "modelyard"), cluster(after, {"theirs": "y"}, "helm")
-    hand_over(client_of(answer), was, now, "modelyard")
+    hand_over(client_of(answer), was, now)
     metadata = {"resourceVersion": "7", "managedFields": [{"manager": "helm"}], "annotations": {"note": None}}
     assert seen == [{"metadata": metadata, **({} if sent is None else {"spec": sent})}]

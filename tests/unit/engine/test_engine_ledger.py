@@ -20,7 +20,8 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey
-from modelyard.plan import FIELD_MANAGER, TargetPlan
+from modelyard.names import FIELD_MANAGER
+from modelyard.plan import TargetPlan
 from modelyard.plan.undo.ledger import Ledger, write_ledger
 from tests.support.example_stacks import Site, environments
 

@@ -10,8 +10,8 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import ABSENT, Path, fieldset
 from modelyard.kube.state import ObjectKey
-from modelyard.names import LEDGER_NOTE
-from modelyard.plan import FIELD_MANAGER, TargetPlan
+from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
+from modelyard.plan import TargetPlan
 from modelyard.plan.drift import Applied, FieldDrift, TargetDrift, compare, kept
 from modelyard.plan.undo.ledger import Ledger, write_ledger
 from tests.conformance.steps import update

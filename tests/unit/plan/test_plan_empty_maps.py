@@ -11,8 +11,7 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Path, fieldset
 from modelyard.kube.merge.managed import entries, with_entries
 from modelyard.kube.state import ObjectKey, essence
-from modelyard.names import LEDGER_NOTE
-from modelyard.plan import FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
 from modelyard.plan.undo.dropped import Dropped, planned_drop
 from modelyard.plan.undo.ledger import Ledger, filled, known_ledger, ledger_of, read_ledger, write_ledger
 from modelyard.plan.undo.request import put_back, reversible_request

@@ -15,10 +15,10 @@ from modelyard.findings import Severity
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
-from modelyard.names import LEDGER_NOTE
+from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.drift import Applied, TargetDrift, compare
-from modelyard.plan.ownership import FIELD_MANAGER, PATCHES_ANNOTATION
+from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.undo.entries import entries_of
 from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.lists import earlier_ledger, unpatched

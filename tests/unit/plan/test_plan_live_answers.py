@@ -13,7 +13,7 @@ import pytest
 from modelyard.cluster import Answer, Claim, Refusal
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
-from modelyard.plan import FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER
 from modelyard.plan.prediction import settled, short_json
 from modelyard.plan.store import moved, plan_to_json
 
