@@ -12,9 +12,8 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from modelyard.engine.ledger import Record, on_cluster
+from modelyard.engine.ledger import Record, ledger_props, on_cluster
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.undo.ledger import ledger_text
 
 
 class _LeavingProvider(ResourceProvider):
@@ -62,15 +61,11 @@ class Restore(Resource, module="modelyard", name="Restore"):
     """A target that this run restores."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(RestoreProvider(), target.note, _props(plan, target), opts)
+        super().__init__(RestoreProvider(), target.note, ledger_props(plan, target), opts)
 
 
 class Removal(Resource, module="modelyard", name="Removal"):
     """A target that this run deletes."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(RemovalProvider(), target.note, _props(plan, target), opts)
-
-
-def _props(plan: Plan, target: TargetPlan) -> dict[str, str]:
-    return {"record": Record(target.key, plan.context, plan.cluster, ledger_text(target.applied.reveal())).to_text()}
+        super().__init__(RemovalProvider(), target.note, ledger_props(plan, target), opts)

@@ -128,7 +128,7 @@ class Handover(Resource, module="modelyard", name="Handover"):
 
 
 def ledger_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
-    """The properties of a target's ``Ledger`` in the state."""
+    """The properties of a target's ``Ledger`` in the state, and of the ``Restore`` or ``Removal`` in its place."""
     return {"record": _record(plan, target).to_text()}
 
 

@@ -6,7 +6,7 @@ node labels are included unchanged: the report escapes them for its terminal or 
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final
 
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, Total
 from modelyard.stack.words import few, listed
@@ -14,8 +14,7 @@ from modelyard.stack.words import few, listed
 if TYPE_CHECKING:
     from modelyard.plan.cost.prices import GpuPrice
 
-Span = Literal["day", "month"]
-HOURS: dict[Span, int] = {"day": 24, "month": 730}
+HOURS: Final = {"day": 24, "month": 730}
 """Hours of a span. A month is a twelfth of 365 days, as in the clouds' own calculators."""
 UNKNOWN = "unknown"
 NO_CHANGE = "no change"
@@ -52,11 +51,6 @@ def _change(usd: Money, per: str, less: str, more: str, both: str = "{} to {}") 
         return less.format(money(Money(-usd.high, -usd.low), per))
     saved, added = Money(-usd.low, -usd.low), Money(usd.high, usd.high)
     return both.format(less.format(money(saved, per)), more.format(money(added, per)))
-
-
-def over(usd: Money | None, span: Span) -> str:
-    """The cost of a whole day or month: ``USD 941.70 a month``."""
-    return money(None if usd is None else Money(usd.low * HOURS[span], usd.high * HOURS[span]), f" a {span}")
 
 
 def number(count: Count) -> str:
