@@ -78,15 +78,20 @@ def test_a_note_does_not_hide_that_a_value_has_no_effect(prod: Any) -> None:
     assert "rayWorker.memory" in fields["RES001"] & fields["RES113"]
 
 
-def test_an_invalid_object_is_not_read_while_its_patch_is_off(dev: Any) -> None:
-    def broken(body: dict[str, Any]) -> dict[str, Any]:
+@pytest.mark.parametrize(
+    ("fields", "read"), [({"containers": ["ray"]}, False), ({"newer": True}, True)], ids=["invalid", "unknown"]
+)
+def test_an_object_is_read_while_its_patch_is_off_unless_it_is_invalid(
+    dev: Any, fields: dict[str, Any], read: bool
+) -> None:
+    def changed(body: dict[str, Any]) -> dict[str, Any]:
         copy = deepcopy(body)
         if body["metadata"]["name"] == "deployment-ray-head":
-            copy["spec"]["template"]["spec"]["containers"] = ["ray"]
+            copy["spec"]["template"]["spec"] |= fields
         return copy
 
-    plan = dev.asking(patches=(PatchChoice("ray-head", enabled=False),)).having(broken).plan()
-    assert "RAY002" not in by_code(plan, Severity.WARNING)
+    plan = dev.asking(patches=(PatchChoice("ray-head", enabled=False),)).having(changed).plan()
+    assert ("RAY002" in by_code(plan, Severity.WARNING)) is read
 
 
 def test_memory_is_checked_for_the_pod_and_per_gpu(dev: Any) -> None:
