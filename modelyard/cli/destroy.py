@@ -20,6 +20,8 @@ from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
+    from modelyard.engine.applied import AppliedCluster
+    from modelyard.kube.state import ClusterState
     from modelyard.plan.values import Plan
     from modelyard.runs.pool import Run
     from modelyard.stack import Stack
@@ -83,72 +85,71 @@ def _look(root: Path, stack: "Stack") -> _Destroy:
     """Reads the state and the clusters; ends the run if it would destroy less than was applied: wrong cluster, or a
     state with gaps.
     """
-    from modelyard.cluster.connection import CONTEXT_KEY, ClusterError, connect
-    from modelyard.cluster.live import server_version
-    from modelyard.cluster.present import present
-    from modelyard.cluster.remote_credentials import write_remote_credentials
-    from modelyard.engine.applied import applied_stack
-    from modelyard.engine.failure import FORGET_REMOTE, EngineError
-    from modelyard.engine.home import FORGET
-    from modelyard.hiding import Confidential
-    from modelyard.kube.state import ClusterState
+    from modelyard.cluster.connection import ClusterError
+    from modelyard.engine.applied import AppliedCluster, applied_remotes, applied_stack, left_behind
+    from modelyard.engine.failure import EngineError, StaleError
     from modelyard.plan.destroy import destroy_plan
     from modelyard.plan.project import library_of
     from modelyard.plan.remotes import dropped_remotes
-    from modelyard.plan.undo.ledger import ours
-    from modelyard.workloads.facts.remote import remote_clusters
 
-    name = stack.name
-    remotes = remote_clusters(stack.config)
-    contexts = {one.name: one.context for one in remotes}
-    keys = {one.name: one.context_key for one in remotes}
-    left: list[str] = []
-    states: dict[str, ClusterState] = {}
-    with ended_by(Exit.UNREACHABLE, EngineError, ClusterError):
-        applied = applied_stack(root, name)
-        if contexts:
-            write_remote_credentials(root, stack)
-        clusters = {"": (stack.context, applied)} | {
-            remote: (contexts[remote], one) for remote, one in applied.remotes.items() if remote in contexts
-        }
-        for remote, (context, one) in clusters.items():
-            forget = (
-                f"to forget a cluster that no longer exists: {FORGET_REMOTE if remote else FORGET.format(stack=name)}"
-            )
-            try:
-                client = connect(context, keys.get(remote, CONTEXT_KEY))
-                live, there = present(client, {*one.forgotten, *one.objects})
-                version = server_version(client)
-            except ClusterError as error:
-                if not remote:
-                    raise
-                raise ClusterError(f"remote cluster {remote}: {error.summary}", f"{error.remedy}; {forget}") from error
-            if one.cluster not in (None, live):
-                raise Stop(
-                    Exit.STALE,
-                    f"{name} was applied to cluster {one.cluster}, and context {context} points to {live}",
-                    f"check {f'the context of {remote}' if remote else 'kubernetes:context'} and KUBECONFIG; {forget}",
-                )
-            left += [key.name for key in one.forgotten if key in there and ours(there[key])]
-            states[remote] = ClusterState(
-                source="live",
-                identity=live,
-                version=version,
-                objects=Confidential(there),
-                nodes=(),
-                pods=(),
-                state_objects=one.objects,
-            )
+    with ended_by(Exit.UNREACHABLE, EngineError, ClusterError), ended_by(Exit.STALE, StaleError):
+        applied = applied_stack(root, stack.name)
+        home = AppliedCluster(stack.name, applied, stack.context)
+        clusters = {"": home, **applied_remotes(root, stack, applied)}
+        states = {name: _state(one) for name, one in clusters.items()}
+    left = [key.name for name, one in clusters.items() for key in left_behind(one.applied, states[name].objects)]
+    _need_whole_state(stack.name, left)
+    dropped = dropped_remotes({name: one.objects for name, one in applied.remotes.items()}, clusters)
+    return _Destroy(
+        plan=destroy_plan(stack, library_of(root), states, dropped),
+        contexts={name: one.context for name, one in clusters.items()},
+        total=sum(len(one.targets) for one in (applied, *applied.remotes.values())),
+        dropped=dropped,
+    )
+
+
+def _state(one: "AppliedCluster") -> "ClusterState":
+    """What a destroy starts from in one cluster.
+
+    Raises:
+        ClusterError: the API server does not answer, or refuses.
+        StaleError: the context points to another cluster than that of the last apply.
+    """
+    from modelyard.cluster.connection import ClusterError
+    from modelyard.cluster.live import server_version
+    from modelyard.engine.applied import live_objects
+    from modelyard.engine.failure import FORGET_REMOTE
+    from modelyard.kube.state import ClusterState
+
+    try:
+        live = live_objects(one)
+        version = server_version(live.client)
+    except ClusterError as error:
+        if not one.remote:
+            raise
+        raise ClusterError(
+            f"remote cluster {one.remote}: {error.summary}",
+            f"{error.remedy}; to forget a cluster that no longer exists: {FORGET_REMOTE}",
+        ) from error
+    return ClusterState(
+        source="live",
+        identity=live.cluster,
+        version=version,
+        objects=live.objects,
+        nodes=(),
+        pods=(),
+        state_objects=one.applied.objects,
+    )
+
+
+def _need_whole_state(name: str, left: Collection[str]) -> None:
+    """Ends the run if a destroy would leave behind objects that the stack created."""
     if left:
         raise Stop(
             Exit.STALE,
             f"Pulumi's state lacks {', '.join(left)}, which {name} created, so a destroy would leave them behind",
             f"run modelyard apply {name}, which adds them again, then destroy",
         )
-    total = sum(len(one.targets) for one in (applied, *applied.remotes.values()))
-    dropped = dropped_remotes({name: one.objects for name, one in applied.remotes.items()}, contexts)
-    plan = destroy_plan(stack, library_of(root), states, dropped)
-    return _Destroy(plan, {remote: context for remote, (context, _) in clusters.items()}, total, dropped)
 
 
 def _report(stack: "Stack", wanted: _Destroy) -> bool:

@@ -18,9 +18,10 @@ from modelyard.cli.options import json_option, stacks_argument
 from modelyard.cli.printing import say, say_json
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import style_for
+from modelyard.findings import Failure
 
 if TYPE_CHECKING:
-    from modelyard.engine.applied import AppliedStack
+    from modelyard.engine.applied import AppliedCluster
     from modelyard.plan.drift import StackDrift
     from modelyard.stack import Stack
 
@@ -57,10 +58,9 @@ def _drifts(root: Path, stack: "Stack") -> "tuple[StackDrift, ...]":
 
 
 def _each_drift(root: Path, stack: "Stack") -> "Iterator[StackDrift]":
-    from modelyard.engine.applied import applied_stack
+    from modelyard.engine.applied import AppliedCluster, applied_remotes, applied_stack
     from modelyard.engine.failure import EngineError, NothingAppliedError
     from modelyard.plan.drift import StackDrift
-    from modelyard.workloads.facts.remote import remote_clusters
 
     nothing = StackDrift(stack=stack.name, state="nothing", context=stack.context, cluster=None)
     try:
@@ -69,58 +69,53 @@ def _each_drift(root: Path, stack: "Stack") -> "Iterator[StackDrift]":
         yield nothing._replace(reason=error.summary, remedy=error.remedy)
         return
     except EngineError as error:
-        yield nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
+        yield _unknown(nothing, error)
         return
-    found = _drift(stack, applied, nothing)
+    found = _drift(stack, AppliedCluster(stack.name, applied, stack.context))
     if applied.failed and found.state == "same":
         reason = "the last apply failed, so some of its changes may be missing"
         remedy = f"modelyard plan {stack.name} --live shows them; apply again"
         found = found._replace(state="drifted", reason=reason, remedy=remedy)
     yield found
-    contexts = {one.name: one.context for one in remote_clusters(stack.config)}
-    if applied.remotes and contexts:
-        from modelyard.cluster.connection import ClusterError
-        from modelyard.cluster.remote_credentials import write_remote_credentials
-
-        try:
-            write_remote_credentials(root, stack)
-        except ClusterError as error:
-            yield nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
-            return
+    try:
+        reachable = applied_remotes(root, stack, applied)
+    except Failure as error:
+        yield _unknown(nothing, error)
+        return
     for name, there in applied.remotes.items():
-        of = nothing._replace(context=contexts.get(name), remote=name)
-        if contexts.get(name) is None:
+        if name in reachable:
+            yield _drift(stack, reachable[name])
+        else:
             reason = "the stack file no longer has this remote cluster"
             remedy = f"modelyard apply {stack.name} deletes what it created there"
-            yield of._replace(state="unknown", cluster=there.cluster, reason=reason, remedy=remedy)
-        else:
-            yield _drift(stack, there, of)
+            of = nothing._replace(context=None, cluster=there.cluster, remote=name)
+            yield of._replace(state="unknown", reason=reason, remedy=remedy)
 
 
-def _drift(stack: "Stack", applied: "AppliedStack", nothing: "StackDrift") -> "StackDrift":
-    """The drift of what was applied to one cluster; ``nothing`` names the cluster."""
-    from modelyard.cluster.connection import ClusterError, connect
-    from modelyard.cluster.present import present
+def _drift(stack: "Stack", one: "AppliedCluster") -> "StackDrift":
+    """The drift of what was applied to one cluster."""
+    from modelyard.engine.applied import live_objects
+    from modelyard.engine.failure import StaleError
     from modelyard.kube.merge import MergeSchema
-    from modelyard.plan.drift import compare
+    from modelyard.plan.drift import StackDrift, compare
 
-    if not applied.targets:
-        return nothing._replace(cluster=applied.cluster, reason="the stack is not applied")
+    cluster, targets = one.applied.cluster, one.applied.targets
+    of = StackDrift(stack=stack.name, state="nothing", context=one.context, cluster=cluster, remote=one.remote)
+    if not targets:
+        return of._replace(reason="the stack is not applied")
     try:
-        cluster, live = present(connect(nothing.context), (one.key for one in applied.targets))
-    except ClusterError as error:
-        return nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
-    if applied.cluster not in (None, cluster):
-        context = "context" if nothing.remote else "kubernetes:context"
-        return nothing._replace(
-            state="unknown",
-            cluster=applied.cluster,
-            reason=f"it was applied to cluster {applied.cluster}, and context {nothing.context} points to {cluster}",
-            remedy=f"check {context} and KUBECONFIG",
-        )
-    targets = compare(applied.targets, live, MergeSchema.kubernetes(stack.config.kubernetes_version))
-    drifted = any(target.state != "same" for target in targets)
-    return nothing._replace(state="drifted" if drifted else "same", cluster=cluster, targets=targets)
+        live = live_objects(one)
+    except StaleError as error:
+        return _unknown(of, error)
+    except Failure as error:
+        return _unknown(of._replace(cluster=None), error)
+    found = compare(targets, live.objects, MergeSchema.kubernetes(stack.config.kubernetes_version))
+    drifted = any(target.state != "same" for target in found)
+    return of._replace(state="drifted" if drifted else "same", cluster=live.cluster, targets=found)
+
+
+def _unknown(of: "StackDrift", why: Failure) -> "StackDrift":
+    return of._replace(state="unknown", reason=why.summary, remedy=why.remedy)
 
 
 def _code(found: "Iterable[StackDrift]", *, named: bool) -> Exit:

@@ -1,18 +1,27 @@
-"""Reads from the engine's state what was applied last. Runs no program and changes nothing."""
+"""Reads from the engine's state what was applied last, and from the clusters what of it exists.
+
+Runs no program and changes nothing.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pulumi import automation
 
 from modelyard.cluster.engine_state import RECORD, remote_of, state_objects_in
-from modelyard.engine.failure import EngineError
+from modelyard.engine.failure import EngineError, other_cluster
 from modelyard.engine.run import Run
 from modelyard.files import parse_json, wrong_form
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, StateObject, key_of
 from modelyard.plan.drift import FORMAT_VERSION, Applied
+from modelyard.plan.undo.ledger import ours
+from modelyard.stack import Stack
+from modelyard.workloads.facts.remote import remote_clusters
+
+if TYPE_CHECKING:
+    from lightkube import Client
 
 CLUSTER = "modelyard:Cluster"
 """Type of ``engine.home.Cluster`` within the provider for Python resources."""
@@ -33,6 +42,29 @@ class AppliedStack(NamedTuple):
     """Whether the last apply failed after it had changed something. Its unchanged objects look as applied before."""
     objects: Mapping[ObjectKey, StateObject] = {}
     """What the state has of each object, for a plan of what a destroy changes."""
+
+
+class AppliedCluster(NamedTuple):
+    """What was applied to one cluster of a stack, and how the stack file says to reach the cluster."""
+
+    stack: str
+    applied: AppliedStack
+    context: str | None
+    """None: the current context of the kubeconfig."""
+    remote: str = ""
+    """Name of its remote cluster; empty for the home cluster."""
+    context_key: str = ""
+    """What sets the context of a remote cluster, for messages."""
+
+
+class LiveObjects(NamedTuple):
+    """The applied objects that exist in a cluster."""
+
+    client: "Client"
+    """The connection with which they were read."""
+    cluster: str
+    """Identity of the cluster: that of the last apply, if the state has one."""
+    objects: Confidential[dict[ObjectKey, dict[str, Any]]]
 
 
 def applied_stack(root: Path, stack: str, *, history: bool = False) -> AppliedStack:
@@ -58,6 +90,62 @@ def applied_stack(root: Path, stack: str, *, history: bool = False) -> AppliedSt
         raise EngineError(
             f"the state of {stack} is invalid: {wrong_form(error)}", "apply it again with this modelyard"
         ) from error
+
+
+def applied_remotes(root: Path, stack: Stack, applied: AppliedStack) -> dict[str, AppliedCluster]:
+    """What was applied to each remote cluster that the stack file still has, by name; makes these clusters reachable.
+
+    Args:
+        root: the project's folder, where the engine decrypts credentials.
+        stack: the stack.
+        applied: what was applied of it.
+
+    Raises:
+        ClusterError: the credentials of a remote cluster are missing or unusable.
+    """
+    known = {one.name: one for one in remote_clusters(stack.config)}
+    found = {
+        name: AppliedCluster(stack.name, there, known[name].context, name, known[name].context_key)
+        for name, there in applied.remotes.items()
+        if name in known
+    }
+    if found:
+        from modelyard.cluster.remote_credentials import write_remote_credentials
+
+        write_remote_credentials(root, stack)
+    return found
+
+
+def live_objects(one: AppliedCluster) -> LiveObjects:
+    """The objects that were applied to a cluster and exist there.
+
+    Raises:
+        ClusterError: the API server does not answer, denies access, or modelyard does not read objects of a kind.
+        StaleError: the context points to another cluster than that of the last apply.
+    """
+    from modelyard.cluster.connection import CONTEXT_KEY, connect
+    from modelyard.cluster.present import present
+
+    client = connect(one.context, one.context_key or CONTEXT_KEY)
+    cluster, objects = present(client, (target.key for target in one.applied.targets))
+    if one.applied.cluster not in (None, cluster):
+        raise other_cluster(
+            one.stack, remote=one.remote, context=one.context, applied_to=one.applied.cluster, points_to=cluster
+        )
+    return LiveObjects(client, cluster, Confidential(objects))
+
+
+def left_behind(
+    applied: AppliedStack, objects: Confidential[Mapping[ObjectKey, dict[str, Any]]]
+) -> tuple[ObjectKey, ...]:
+    """The objects that the stack created and that no destroy would delete, because the state lacks them.
+
+    Args:
+        applied: what was applied to a cluster.
+        objects: the applied objects that exist there.
+    """
+    live = objects.reveal()
+    return tuple(key for key in applied.forgotten if key in live and ours(live[key]))
 
 
 def _failed(stack: automation.Stack) -> bool:

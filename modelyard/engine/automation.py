@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 from modelyard.cluster.engine_state import remote_of
 from modelyard.cluster.kubeconfig import known_contexts, with_aliases
 from modelyard.engine.applied import cluster_of
-from modelyard.engine.failure import FORGET_REMOTE, EngineError
-from modelyard.engine.home import other_cluster
+from modelyard.engine.failure import FORGET_REMOTE, EngineError, other_cluster
 from modelyard.engine.progress import Report
 from modelyard.engine.run import Run
 from modelyard.engine.stopping import GENTLY, Stopping
@@ -64,7 +63,13 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
             for one in plan.clusters:
                 applied_to = cluster_of(run.resources, one.remote)
                 if applied_to not in (None, one.cluster):
-                    raise other_cluster(plan.stack, applied_to, one.cluster)
+                    raise other_cluster(
+                        plan.stack,
+                        remote=one.remote,
+                        context=one.context,
+                        applied_to=applied_to,
+                        points_to=one.cluster,
+                    )
             # From here on, the contexts of the plan are known to lead to the clusters of the last apply.
             contexts = {cluster.remote: cluster.context for cluster in plan.clusters}
             run.add(stack, redirected_contexts(run.resources, contexts, folder))

@@ -18,7 +18,8 @@ _WRAPPING = re.compile(
     r"Exception calling application: "
 )
 _LISTED = re.compile(r"\n\s*\* ")
-_ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context points to [^:\s]+): ([^\n]+)")
+_ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and .+? points to [^:\s]+): ([^\n]+)")
+"""The text of ``other_cluster``, as ``home`` passes it through the engine."""
 _RAISED = re.compile(r"([\w.]*(?:Error|Exception|Interrupt): .*\S)")
 """How Python reports an exception, at the end of a traceback."""
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
@@ -64,6 +65,25 @@ class StoppedError(EngineError):
     def __init__(self, number: int, summary: str, remedy: str) -> None:
         super().__init__(summary, remedy)
         self.signal = number
+
+
+def other_cluster(stack: str, *, remote: str, context: str | None, applied_to: str, points_to: str) -> StaleError:
+    """The error about a context that points to another cluster than the one that the stack was applied to.
+
+    Args:
+        stack: name of the stack.
+        remote: name of the remote cluster; empty: the home cluster.
+        context: the cluster's context; None: the current one of the kubeconfig.
+        applied_to: identity of the cluster of the last apply.
+        points_to: identity of the cluster that the context points to.
+    """
+    shown = f"context {context}" if context else "the kubeconfig's context"
+    setting = f"the context of {remote}" if remote else "kubernetes:context"
+    forget = FORGET_REMOTE if remote else f"pulumi stack rm {stack} --force --preserve-config"
+    return StaleError(
+        f"{stack} was applied to cluster {applied_to}, and {shown} points to {points_to}",
+        f"check {setting} and KUBECONFIG. To forget a cluster that no longer exists: {forget}",
+    )
 
 
 def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) -> StoppedError:

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
-from modelyard.engine.failure import StaleError
+from modelyard.engine.failure import other_cluster
 from modelyard.plan import Plan
 
 
@@ -42,7 +42,7 @@ class ClusterProvider(ResourceProvider):
             way = f". A direct pulumi run uses the last apply's context; modelyard apply {props['stack']} updates it"
             raise OtherClusterError(f"{where}{error.summary}; {error.remedy}{way if gone else ''}") from error
         if found != props["cluster"]:
-            raise OtherClusterError(_text(other_cluster(props["stack"], props["cluster"], found)))
+            raise _elsewhere(props, applied_to=props["cluster"], points_to=found)
         return ReadResult(id_, props)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
@@ -52,7 +52,7 @@ class ClusterProvider(ResourceProvider):
             OtherClusterError: the run is against another cluster.
         """
         if _olds["cluster"] != _news["cluster"]:
-            raise OtherClusterError(_text(other_cluster(_news["stack"], _olds["cluster"], _news["cluster"])))
+            raise _elsewhere(_news, applied_to=_olds["cluster"], points_to=_news["cluster"])
         return DiffResult(changes=_olds != _news)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
@@ -73,19 +73,13 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
         super().__init__(ClusterProvider(), f"{above}/cluster" if above else "cluster", props, opts)
 
 
-def other_cluster(stack: str, applied_to: str, points_to: str) -> StaleError:
-    """The error about a run against another cluster than the one that the stack was applied to, with what to do."""
-    return StaleError(
-        f"{stack} was applied to cluster {applied_to}, and its context points to {points_to}",
-        "check kubernetes:context and KUBECONFIG. To forget a cluster that no longer exists: "
-        + FORGET.format(stack=stack),
+def _elsewhere(props: dict[str, Any], *, applied_to: str, points_to: str) -> OtherClusterError:
+    """The error with its remedy as text, the only form that passes through the engine; ``failure`` parses it again."""
+    error = other_cluster(
+        props["stack"],
+        remote=props.get("remote", ""),
+        context=props["context"] or None,
+        applied_to=applied_to,
+        points_to=points_to,
     )
-
-
-def _text(error: StaleError) -> str:
-    """The error as text, the only form that passes through the engine; ``failure`` parses it again."""
-    return f"{error.summary}: {error.remedy}"
-
-
-FORGET = "pulumi stack rm {stack} --force --preserve-config"
-"""Forgets a whole stack; ``failure.FORGET_REMOTE`` explains how to forget a single remote cluster."""
+    return OtherClusterError(f"{error.summary}: {error.remedy}")

@@ -93,14 +93,17 @@ def kept(target: TargetPlan) -> dict[str, Any]:
 
 
 def compare(
-    applied: Iterable[Applied], live: Mapping[ObjectKey, dict[str, Any]], schemas: merge.MergeSchema
+    applied: Iterable[Applied],
+    live: Confidential[Mapping[ObjectKey, dict[str, Any]]],
+    schemas: merge.MergeSchema,
 ) -> tuple[TargetDrift, ...]:
-    """The state of every applied object, in the order of their keys.
+    """The state of every applied object, in the order of their keys; ``live`` are those that exist.
 
     Raises:
         LookupError: the schemas do not have the kind of an object.
     """
-    return tuple(_target(one, live.get(one.key), schemas) for one in sorted(applied, key=lambda one: one.key))
+    objects = live.reveal()
+    return tuple(_target(one, objects.get(one.key), schemas) for one in sorted(applied, key=lambda one: one.key))
 
 
 def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeSchema) -> TargetDrift:

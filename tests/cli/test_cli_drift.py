@@ -15,7 +15,7 @@ from modelyard.cli import fleet
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.recorded import load_recorded
 from modelyard.engine.applied import AppliedStack
-from modelyard.engine.failure import EngineError, NothingAppliedError
+from modelyard.engine.failure import EngineError, NothingAppliedError, other_cluster
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan.drift import Applied, kept
@@ -77,7 +77,8 @@ def world(project: Project, monkeypatch: pytest.MonkeyPatch) -> World:
             raise found
         return found
 
-    def connect(context: str) -> str:
+    def connect(context: str, named: str) -> str:
+        assert named
         if made.broken is not None:
             raise made.broken
         return context
@@ -184,10 +185,14 @@ def test_an_unreachable_stack_does_not_hide_the_others(world: World, run: Run, e
 
 def test_a_stack_is_not_compared_with_another_cluster(world: World, run: Run) -> None:
     world.cluster["dev"] = "another"
-    result = run("drift", "dev")
+    result = run("drift", "dev", "--json")
     assert result.code == 3
-    assert {"dev", "another"} <= set(result.words.split())
-    assert {"kubernetes:context", "KUBECONFIG"} <= set(result.words.split())
+    (stack,) = json.loads(result.out)["stacks"]
+    last = applied_of(world, "dev").cluster
+    assert last is not None
+    error = other_cluster("dev", remote="", context="dev", applied_to=last, points_to="another")
+    assert (stack["state"], stack["cluster"], stack["targets"]) == ("unknown", last, [])
+    assert (stack["reason"], stack["remedy"]) == (error.summary, error.remedy)
 
 
 def test_an_unfinished_apply_of_a_target_is_drift(world: World, run: Run) -> None:

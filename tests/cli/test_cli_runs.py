@@ -21,6 +21,10 @@ from modelyard.cli.destroy import report_runs
 from modelyard.cli.job import listed_again as again
 from modelyard.cluster.connection import ClusterError
 from modelyard.engine.applied import AppliedStack
+from modelyard.engine.failure import other_cluster
+from modelyard.hiding import Confidential
+from modelyard.kube.state import ObjectKey
+from modelyard.plan.drift import Applied
 from modelyard.stack import load
 from tests.support.api_server import ApiServer, api_server
 from tests.support.cli_project import Result
@@ -891,6 +895,34 @@ def test_a_destroy_names_the_setting_of_a_context_that_is_missing(
     assert "resources[0].remote.cluster.context" in stopped.words
     project.edit(("kubernetes:context: dev", "kubernetes:context: none"))
     assert "kubernetes:context" in run("destroy", "dev", "--yes").words
+
+
+def test_a_remote_cluster_that_cannot_be_read_is_named(
+    cluster: ApiServer, farm: ApiServer, project: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A destroy stops there; a drift reports the other clusters too."""
+    project.edit(("config:\n", f"config:{FAR.format(controller='10.8.0.5')}"))
+    target = Applied(ObjectKey("v1", "Namespace", "", "far-jobs"), Confidential(None), True)
+    there = AppliedStack("last", (target,))
+    applied = AppliedStack(None, (), remotes={"far": there, "gone": there})
+    for verb in ("destroy", "drift"):
+        monkeypatch.setattr(f"modelyard.cli.{verb}.need_engine", lambda: None)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda *_, **__: applied)
+    monkeypatch.setattr("modelyard.cluster.present.present", lambda *_: ("home", {}))
+    monkeypatch.setattr("modelyard.cluster.live.server_version", lambda *_: "1.30")
+    error = other_cluster("dev", remote="far", context="farm-dev", applied_to="last", points_to="home")
+    stopped, compared = run("destroy", "dev", "--yes"), run("drift", "dev", "--json")
+    assert (stopped.code, compared.code) == (4, 3)
+    assert error.summary in stopped.words
+    assert error.remedy in stopped.words
+    home, far, gone = json.loads(compared.out)["stacks"]
+    assert [one["state"] for one in (home, far, gone)] == ["nothing", "unknown", "unknown"]
+    assert (far["remote"], far["reason"], far["remedy"]) == ("far", error.summary, error.remedy)
+    assert (gone["remote"], gone["context"], gone["cluster"]) == ("gone", None, "last")
+    project.edit(("context: farm-dev", "context: nobody"))
+    _, far, gone = json.loads(run("drift", "dev", "--json").out)["stacks"]
+    assert (far["cluster"], "resources[0].remote.cluster.context" in far["remedy"]) == (None, True)
+    assert gone["state"] == "unknown"
 
 
 def test_destroy_lists_the_runs_that_keep_queues_in_each_cluster(

@@ -8,12 +8,12 @@ from unittest.mock import patch
 import pytest
 
 from modelyard.engine.automation import apply
-from modelyard.engine.failure import StaleError, failure
+from modelyard.engine.failure import StaleError, failure, other_cluster
 from modelyard.kube.rollouts import rolled_out
 from modelyard.names import FIELD_MANAGER
 from modelyard.plan.store import seal
 from tests.lab.support.cli_process import cli_process
-from tests.lab.support.environment import NAMESPACE, Environment, PlatformLab, comparable, environment
+from tests.lab.support.environment import NAMESPACE, Environment, PlatformLab, comparable, environment, identity
 
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
@@ -154,14 +154,16 @@ def test_a_change_after_the_confirmation_stops_the_apply(dev: Environment) -> No
 
 
 def test_another_cluster_is_rejected(dev: Environment, platform_lab: PlatformLab) -> None:
-    other = {"KUBECONFIG": str(platform_lab("dev").kubeconfig)}
+    elsewhere = platform_lab("dev")
+    other = {"KUBECONFIG": str(elsewhere.kubeconfig)}
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     done = dev.modelyard("apply", "--plan", "plan.json", check=False, env=other)
     assert done.returncode == 4
     assert "approved for cluster" in " ".join(done.stderr.split())
     done = dev.modelyard("destroy", "dev", "--yes", check=False, env=other)
     assert done.returncode == 4
-    assert "was applied to cluster" in " ".join(done.stderr.split())
+    ids = {"applied_to": identity(dev.lab), "points_to": identity(elsewhere)}
+    assert other_cluster("dev", remote="", context="dev", **ids).summary in " ".join(done.stderr.split())
 
 
 def test_a_second_concurrent_apply_is_rejected(dev: Environment) -> None:

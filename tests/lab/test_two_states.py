@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from lab import Lab
-from tests.lab.support.environment import Done, Environment, environment
+from modelyard.engine.failure import other_cluster
+from tests.lab.support.environment import Done, Environment, environment, identity
 from tests.lab.support.managed_mode import clear, manage
 
 
@@ -55,12 +56,13 @@ def test_an_apply_to_another_cluster_stops_before_any_change(mode: str, tmp_path
         refused = env.modelyard("apply", "dev", "--yes", check=False, env=elsewhere)
         assert refused.returncode == 4, refused.stdout + refused.stderr
         said = " ".join(refused.stderr.split())
-        assert "dev was applied to cluster" in said
-        assert "check kubernetes:context and KUBECONFIG" in said
+        error = other_cluster("dev", remote="", context="dev", applied_to=identity(env.lab), points_to=identity(other))
+        assert error.summary in said
+        assert error.remedy in said
         for arguments in (("up", "--yes", "--skip-preview"), ("preview",), ("refresh", "--yes", "--skip-preview")):
             done = env.pulumi(*arguments, "--stack", "dev", check=False, env=elsewhere)
             assert done.returncode != 0
-            assert "dev was applied to cluster" in " ".join((done.stdout + done.stderr).split())
+            assert error.summary in " ".join((done.stdout + done.stderr).split())
         assert (deployments(env.lab), deployments(other)) == (here, there)
 
         env.modelyard("record", "dev")

@@ -241,6 +241,11 @@ def _steps(log: Path) -> Iterator[tuple[str, str, str]]:
                 yield kind, step["op"], step["urn"].rpartition("::")[2]
 
 
+def identity(lab: Lab) -> str:
+    """Returns the identity of a lab's cluster, as modelyard names it."""
+    return str(lab.request("GET", "/api/v1/namespaces/kube-system").body["metadata"]["uid"])
+
+
 def managed_fields(body: Object) -> list[Object]:
     """The managed fields without times and without those of the status."""
     kept = [each for each in body["metadata"]["managedFields"] if each.get("subresource") != "status"]

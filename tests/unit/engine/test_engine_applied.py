@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from modelyard.engine.applied import AppliedStack, from_state
+from modelyard.engine.applied import AppliedStack, from_state, left_behind
 from modelyard.engine.failure import EngineError
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
+from modelyard.plan.ownership import FIELD_MANAGER
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
 WORKER = ObjectKey("apps/v1", "Deployment", "ml", "worker")
@@ -75,6 +77,17 @@ def test_a_whole_object_that_a_refresh_dropped_is_forgotten_unless_it_is_being_m
     begun = [{"resource": patch(HEAD), "type": "creating"}]
     assert from_state({"resources": resources, "pending_operations": begun}).forgotten == ()
     assert from_state({"resources": [note(HEAD, role="rayHead", mode="existing")]}).forgotten == ()
+
+
+def test_a_destroy_would_leave_behind_what_the_state_lacks_and_modelyard_owns() -> None:
+    applied = AppliedStack(None, (), forgotten=(HEAD, WORKER))
+    mine = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": {"f:spec": {}}}
+    theirs = {**mine, "manager": "helm"}
+    live = {key: body(key) for key in (HEAD, WORKER)}
+    live[HEAD]["metadata"]["managedFields"] = [mine, theirs]
+    live[WORKER]["metadata"]["managedFields"] = [theirs]
+    assert left_behind(applied, Confidential(live)) == (HEAD,)
+    assert left_behind(applied, Confidential({})) == ()
 
 
 def test_an_object_pending_deletion_is_not_applied() -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.engine.failure import EngineError, StaleError, failure
+from modelyard.engine.failure import EngineError, StaleError, failure, other_cluster
+from modelyard.engine.home import ClusterProvider, OtherClusterError
 
 FORBIDDEN = 'deployments.apps "it" is forbidden: User "viewer" cannot patch resource "deployments"'
 LIVE = 'the Kubernetes API server reported that "ml-platform/it" failed to fully initialize or become live: '
@@ -73,6 +74,25 @@ def test_a_stale_plan_is_its_own_error() -> None:
     assert error.summary == stale
     assert isinstance(failure("dev", ["it"], ""), EngineError)
     assert not isinstance(failure("dev", ["it"], ""), StaleError)
+
+
+PLACES: list[tuple[str, str | None]] = [("", "arn:aws:eks:eu-west-1:1234:cluster/ml"), ("", None), ("far", "farm dev")]
+"""Remote clusters, empty for the home cluster, with their contexts."""
+
+
+def test_the_error_about_another_cluster(golden: Any) -> None:
+    """It is the same before a run and after the engine has passed it on as text."""
+    errors = [
+        other_cluster("dev", remote=remote, context=one, applied_to="a-1", points_to="b-2") for remote, one in PLACES
+    ]
+    for (remote, context), error in zip(PLACES, errors, strict=True):
+        props = {"stack": "dev", "remote": remote, "context": context or ""}
+        with pytest.raises(OtherClusterError) as raised:
+            ClusterProvider().diff("", {**props, "cluster": "a-1"}, {**props, "cluster": "b-2"})
+        passed_on = failure("dev", [f"Exception calling application: {raised.value}", PROGRAM], "")
+        assert isinstance(passed_on, StaleError)
+        assert passed_on.args == error.args
+    golden(*texts(*errors))
 
 
 ADVICE = (

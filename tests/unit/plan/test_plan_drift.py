@@ -32,7 +32,7 @@ def target_of(site: Any, name: str = SERVICE) -> TargetPlan:
 
 def drift(target: TargetPlan, live: Object | None, **applied: Any) -> TargetDrift:
     noted = Applied(target.key, Confidential(kept(target)), True)._replace(**applied)
-    (found,) = compare([noted], {} if live is None else {target.key: live}, SCHEMAS)
+    (found,) = compare([noted], Confidential({} if live is None else {target.key: live}), SCHEMAS)
     return found
 
 
@@ -65,7 +65,7 @@ def without(target: TargetPlan, path: Path) -> Object:
 def test_an_applied_plan_has_no_drift(sites: Mapping[str, Any], name: str) -> None:
     plan = sites[name].plan()
     applied = [Applied(target.key, Confidential(kept(target)), True) for target in plan.targets]
-    found = compare(applied, {target.key: target.after.reveal() for target in plan.targets}, SCHEMAS)
+    found = compare(applied, Confidential({target.key: target.after.reveal() for target in plan.targets}), SCHEMAS)
     assert [one.state for one in found] == ["same"] * len(plan.targets)
     assert [one.key for one in found] == sorted(target.key for target in plan.targets)
 
@@ -201,8 +201,6 @@ def test_the_drift_of_an_owned_object_is_marked_as_managed(dev: Any) -> None:
 
 
 def test_a_kind_without_a_schema_is_an_error() -> None:
-    key = ObjectKey("apps/v9", "Deployment", "a", "b")
+    key, body = ObjectKey("apps/v9", "Deployment", "a", "b"), {"metadata": {"name": "b"}}
     with pytest.raises(LookupError):
-        compare(
-            [Applied(key, Confidential({"metadata": {"name": "b"}}), True)], {key: {"metadata": {"name": "b"}}}, SCHEMAS
-        )
+        compare([Applied(key, Confidential(body), True)], Confidential({key: body}), SCHEMAS)

@@ -27,7 +27,8 @@ from modelyard.report.fields import asked_by
 from tests.support.example_stacks import ROOT, Site
 
 KEY = ObjectKey("ray.io/v1", "RayCluster", "ml-platform", "trainer")
-SCHEMA = merge.MergeSchema.kubernetes("1.35").of(*KEY[:2])
+SCHEMAS = merge.MergeSchema.kubernetes("1.35")
+SCHEMA = SCHEMAS.of(*KEY[:2])
 GROUPS = merge.Path.parse("spec.workerGroupSpecs")
 
 
@@ -270,7 +271,7 @@ def test_a_field_that_already_had_the_value_belongs_to_the_patch(patched: Patche
     patched.add("size", "{workerGroupSpecs: [{groupName: gpu, replicas: 1, maxReplicas: 3}]}")
     target = patched.apply()
     patched.edit("kubectl", replicas=2, template={**pods("worker", "8Gi"), "metadata": {"annotations": {"a": "b"}}})
-    (drift,) = compare([Applied(KEY, target.applied, True)], {KEY: patched.live}, merge.MergeSchema.kubernetes("1.35"))
+    (drift,) = compare([Applied(KEY, target.applied, True)], Confidential({KEY: patched.live}), SCHEMAS)
     assert [(one.path[-1], one.applied, one.live) for one in drift.fields] == [("replicas", 1, 2)]
     patched.apply()
     assert patched.gpu()["replicas"] == 1
@@ -298,7 +299,7 @@ def test_only_fields_that_patches_set_in_a_list_drift(applied: Patched) -> None:
     request = applied.target().applied
 
     def drift() -> TargetDrift:
-        (found,) = compare([Applied(KEY, request, True)], {KEY: applied.live}, merge.MergeSchema.kubernetes("1.35"))
+        (found,) = compare([Applied(KEY, request, True)], Confidential({KEY: applied.live}), SCHEMAS)
         return found
 
     applied.edit("kubectl", minReplicas=1)
