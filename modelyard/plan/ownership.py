@@ -15,11 +15,8 @@ from modelyard.hiding import hidden
 from modelyard.kube.merge import Owner
 from modelyard.kube.merge.managed import ownership
 from modelyard.kube.state import ClusterState, annotations_of
-from modelyard.names import STACK_NOTE
+from modelyard.names import FIELD_MANAGER, STACK_NOTE
 from modelyard.plan.values import FieldChange
-
-FIELD_MANAGER = "modelyard"
-"""The field manager name under which the API server records modelyard's fields."""
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
