@@ -40,6 +40,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.hardware.instances import provider_of
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
     from modelyard.stack import waive
+    from modelyard.stack.config import about_entries
     from modelyard.workloads.remote import check_remote, offers
     from modelyard.workloads.sizing import check_jobs, sized
 
@@ -50,19 +51,18 @@ def run(args: Namespace) -> Exit:
     chosen = _named(stack, name)
     # A plan reports findings about the waivers themselves, because it knows all findings.
     everything = sized(stack.config)
-    mine = _places(stack)
-    of_jobs = (one for one in check_jobs(stack, everything) if one.field.partition(".")[0] in mine)
+    of_jobs = about_entries(check_jobs(stack, everything), _remote_entries(stack))
     judged, _ = waive((*check_remote(stack, own, everything), *of_jobs), stack, date.today())
     wrong = ordered(finding for finding in judged if finding.blocks)
     made = []
     for one in chosen:
         provider = provider_of(stack.config, one)
         # Those of another type too: an error says that they cannot be launched.
-        jobs = {f"jobs[{index}]": job.name for index, job in enumerate(stack.config.jobs) if job.resource == one.name}
+        jobs = [job for job in stack.config.jobs if job.resource == one.name]
         launcher = provider.launched_by if provider is not None else ""
-        places = {f"resources[{stack.config.resources.index(one)}]", *jobs}
-        codes = tuple(sorted({finding.code for finding in wrong if finding.field.partition(".")[0] in places}))
-        made.append(RemoteResource(one, tuple(jobs.values()), offers(stack.config, one, own), launcher, codes))
+        codes = tuple(sorted({finding.code for finding in about_entries(wrong, stack.config.entries(one, *jobs))}))
+        names = tuple(job.name for job in jobs)
+        made.append(RemoteResource(one, names, offers(stack.config, one, own), launcher, codes))
     if args.out_dir is not None:
         from modelyard.cli.outputs import refuse_own_folders
 
@@ -100,11 +100,11 @@ def _own_prices(root: Path, stack: "Stack") -> "Own":
     }
 
 
-def _places(stack: "Stack") -> set[str]:
+def _remote_entries(stack: "Stack") -> frozenset[str]:
     """The remote resources and their jobs in the stack file, with jobs whose resource is not defined."""
     home = {None, *(one.name for one in stack.config.resources if one.remote is None)}
-    jobs = {f"jobs[{index}]" for index, job in enumerate(stack.config.jobs) if job.resource not in home}
-    return jobs | {f"resources[{index}]" for index, one in enumerate(stack.config.resources) if one.name not in home}
+    jobs = (job for job in stack.config.jobs if job.resource not in home)
+    return stack.config.entries(*jobs, *(one for one in stack.config.resources if one.name not in home))
 
 
 def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":

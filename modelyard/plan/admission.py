@@ -12,7 +12,7 @@ from modelyard.plan.checks.partitions import check_slice_quotas
 from modelyard.plan.checks.queues import check_queues
 from modelyard.runs.jobs import Submission
 from modelyard.stack import waive
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Stack, about_entries
 from modelyard.workloads.sizing import sized
 
 
@@ -27,19 +27,19 @@ def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[F
     nodes.
     """
     config = stack.config
-    on = {job.resource for job in config.jobs if job.name in names}
-    mine = {f"jobs[{index}]" for index, job in enumerate(config.jobs) if job.name in names}
-    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
+    jobs = [job for job in config.jobs if job.name in names]
+    on = {job.resource for job in jobs}
+    resources = [one for one in config.resources if one.name in on]
+    of = {one.name: one.team for one in resources}
+    names_of_teams = {job.team or of.get(job.resource or "") for job in jobs}
+    teams = (one for one in config.teams if one.name in names_of_teams)
     everything = sized(config)
-    of = {one.name: one.team for one in config.resources}
-    teams = {job.team or of.get(job.resource or "") for job in config.jobs if job.name in names}
-    mine |= {f"teams[{index}]" for index, one in enumerate(config.teams) if one.name in teams}
     found = (
         *check_queues(stack, ()),
         *check_job_room(stack, everything, ()),
         *check_slice_quotas(stack, everything, ()),
     )
-    about = [one for one in found if one.blocks and one.field.partition(".")[0] in mine]
+    about = about_entries(found, config.entries(*jobs, *resources, *teams))
     return tuple(one for one in waive(about, stack, today)[0] if one.blocks)
 
 

@@ -5,7 +5,7 @@ For GPU workloads, ``memory`` is per GPU and ``cpu`` is per pod.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import date
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -39,6 +39,11 @@ def nearest_place(
     while path and path not in places:
         path = path[:-1]
     return places.get(path, nowhere)
+
+
+def about_entries(findings: Iterable[Finding], entries: Container[str]) -> list[Finding]:
+    """Returns the findings about entries of a stack file or what is in them: of ``jobs[0]``, also ``jobs[0].team``."""
+    return [one for one in findings if one.field.partition(".")[0] in entries]
 
 
 class Platform(NamedTuple):
@@ -314,6 +319,16 @@ class Config(NamedTuple):
     waivers: tuple[Waiver, ...] = ()
     prices: str | None = None
     """Path of the price file, relative to the project; None: only list prices are used."""
+
+    def entries(self, *chosen: Job | Resource | Team | Pipeline | Environment) -> frozenset[str]:
+        """Returns entries of this config as findings name them, such as ``jobs[0]``; recognizes them by identity."""
+        known = {id(one) for one in chosen}
+        return frozenset(
+            f"{section}[{index}]"
+            for section in ("jobs", "resources", "teams", "pipelines", "environments")
+            for index, one in enumerate(getattr(self, section))
+            if id(one) in known
+        )
 
 
 class Scope(NamedTuple):

@@ -7,7 +7,7 @@ from modelyard.catalog import Library
 from modelyard.findings import Finding
 from modelyard.hiding import Confidential
 from modelyard.runs.jobs.template import Submission, submission
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Stack, about_entries
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job
 from modelyard.workloads.environments.rules import check_environments, environment_of
@@ -33,11 +33,9 @@ def environment_build(stack: Stack, library: Library, environment: Environment, 
 
 def problems_of(stack: Stack, environment: Environment) -> tuple[Finding, ...]:
     """The errors about a Python environment itself: with any of them, it can be neither built nor used."""
-    index = stack.config.environments.index(environment)
+    mine = stack.config.entries(environment)
     bare = stack._replace(config=stack.config._replace(jobs=(), resources=()))
-    return tuple(
-        one for one in check_environments(bare) if one.blocks and one.field.startswith(f"environments[{index}]")
-    )
+    return tuple(one for one in about_entries(check_environments(bare), mine) if one.blocks)
 
 
 def notebook_environment(stack: Stack) -> tuple[Environment | None, tuple[Finding, ...]]:
@@ -48,10 +46,8 @@ def notebook_environment(stack: Stack) -> tuple[Environment | None, tuple[Findin
 def job_environment(stack: Stack, job: Job) -> tuple[Environment | None, tuple[Finding, ...]]:
     """The Python environment of a job's runs, or None; errors block the run."""
     resource = next((one for one in stack.config.resources if one.name == job.resource), None)
-    users = {f"jobs[{stack.config.jobs.index(job)}]"}
-    if resource is not None and job.environment is None:
-        users.add(f"resources[{stack.config.resources.index(resource)}]")
-    return _environment(stack, environment_of(job, resource), users)
+    using = (job, resource) if resource is not None and job.environment is None else (job,)
+    return _environment(stack, environment_of(job, resource), stack.config.entries(*using))
 
 
 def _environment(
@@ -61,5 +57,5 @@ def _environment(
     if name is None:
         return None, ()
     found = environment_named(stack.config, name)
-    used = (one for one in check_environments(stack) if one.blocks and one.field.partition(".")[0] in users)
+    used = (one for one in about_entries(check_environments(stack), users) if one.blocks)
     return found, (*used, *(problems_of(stack, found) if found is not None else ()))

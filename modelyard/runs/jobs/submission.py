@@ -12,7 +12,7 @@ from modelyard.hardware.partitions import slice_of
 from modelyard.hiding import Confidential
 from modelyard.runs.jobs.environment import job_environment
 from modelyard.runs.jobs.template import Submission, check_growth, chosen_template, submission
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Path, Stack, about_entries
 from modelyard.stack.jobs import Engine, Job, Resource, Spark
 from modelyard.stack.names import fresh, lasting, repeated
 from modelyard.stack.waivers import waive
@@ -117,8 +117,9 @@ def findings_about(
     """
     config, chosen = stack.config, tuple(jobs)
     names, on = {job.name for job in chosen}, {job.resource for job in chosen}
-    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name in names}
-    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
+    mine = config.entries(
+        *(one for one in config.jobs if one.name in names), *(one for one in config.resources if one.name in on)
+    )
     wrong = [
         *check_jobs(stack, everything),
         *check_spark(stack, everything),
@@ -131,7 +132,7 @@ def findings_about(
 
         for index, one in enumerate(everything[: len(config.resources)]):
             wrong += [*check_cluster(stack, index, one), *check_unread(stack, index, one)]
-    about = [one for one in wrong if one.field.partition(".")[0] in mine]
+    about = about_entries(wrong, mine)
     return loud(about if today is None else waive(about, stack, today)[0])
 
 

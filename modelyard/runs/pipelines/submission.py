@@ -27,7 +27,7 @@ from modelyard.patterns import regex
 from modelyard.runs.jobs import TEMPLATES, Submission, findings_about, job_environment, submission, unfit_for_run
 from modelyard.runs.pipelines.graph import behind, in_order
 from modelyard.runs.pipelines.rules import check_pipelines
-from modelyard.stack.config import Config, Stack
+from modelyard.stack.config import Config, Stack, about_entries
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Pipeline, Stage
 from modelyard.stack.names import fresh, lasting
@@ -119,12 +119,7 @@ def findings_of(
         everything: the stack's resources from ``sizing.sized``.
         today: the date for waivers of findings about jobs; None: no waiver applies.
     """
-    place = f"pipelines[{stack.config.pipelines.index(pipeline)}]"
-    own = [
-        one
-        for one in loud(check_pipelines(stack, everything))
-        if one.field == place or one.field.startswith(f"{place}.")
-    ]
+    own = about_entries(loud(check_pipelines(stack, everything)), stack.config.entries(pipeline))
     names = pipeline.jobs
     jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
     about = findings_about(stack, (job for _, job in jobs), everything, today)
