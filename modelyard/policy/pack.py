@@ -23,7 +23,7 @@ from modelyard.policy.settings import Policies, Setting, Settings, can_run, seve
 from modelyard.policy.subject import Subject, mapping, subject_of
 from modelyard.stack import Stack, apply_waivers, discover, load, project_name, waive
 from modelyard.stack.words import plain
-from modelyard.workloads import Facts, Workload, by_object, workloads
+from modelyard.workloads import Facts, Workload, by_object
 
 ROOT = "pulumi:pulumi:Stack"
 """The resource that stands for the stack itself; the engine shows it to policies before any other."""
@@ -133,7 +133,6 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
         )
     settings, mistakes = policies.of_stack(stack)
     wrong += [one for one in mistakes if one.file == stack.file]
-    sized = workloads(stack.config)
     own, *remotes = cluster_parts(stack)
     by_code: dict[str, list[Finding]] = {CONFIGURATION: wrong}
     for finding in settings.weighed(apply_waivers(planner.of_stack(stack), stack, today)):
@@ -141,7 +140,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     return Context(
         stack=stack,
         facts=own.known,
-        workloads=by_object(sized),
+        workloads=by_object(own.workloads),
         namespace=stack.config.platform.namespace,
         settings=settings,
         findings={code: _errors(found, warnings=code != CONFIGURATION) for code, found in by_code.items()},
