@@ -194,7 +194,7 @@ def verb_parser(name: str) -> Parser:
 
 
 def overview() -> Parser:
-    """The parser of the whole command line, for the help and for completion."""
+    """The parser of the whole command line, for the help without a verb and for the reference page."""
     from modelyard import __version__
 
     width = max(map(len, VERBS))
