@@ -1,13 +1,14 @@
-"""Shared by the verbs for jobs and pipelines: choose one, print the objects of a run, and show why a Job waits."""
+"""Shared by the verbs for jobs and pipelines: choose one, print the objects of a run, and wait for a Job."""
 
 import getpass
 import os
 import re
+import time
 from argparse import Namespace
 from collections.abc import Collection, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.printing import note, say, say_findings, say_json
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 USER = "MODELYARD_USER"
 _LONGEST = 63
 """Characters of a label's value."""
+PAUSE: Final = 2.0
+"""Seconds between two checks of a Job that a command waits for."""
 
 
 def user_label() -> str:
@@ -167,3 +170,32 @@ class Patience:
         if why and why not in self._reported:
             note(f"it waits: {why}")
             self._reported.add(why)
+
+
+def wait_for_end(client: "Client", job: "ObjectKey", *, again: str, uid: str = "", more: str = "") -> str:
+    """Waits for a Job, and returns its last state: ``succeeded`` or ``failed``; ends the run if the Job is deleted.
+
+    Args:
+        client: the cluster's client.
+        job: the Job.
+        again: what to do about a deleted Job.
+        uid: the Job's UID, so that another Job of its name does not count; empty: it counts.
+        more: how to learn more about a Job that waits in a queue.
+
+    Raises:
+        ClusterError: the API server does not answer or denies access.
+    """
+    from modelyard.cluster.live import read
+    from modelyard.runs.pool.states import ENDED, state_of
+
+    patience = Patience(client, job, more)
+    while True:
+        found = read(client, job)
+        if found is None or uid not in ("", found["metadata"]["uid"]):
+            remedy = f"it was deleted while it ran; {again}"
+            raise Stop(Exit.FINDINGS, f"job {job.namespace}/{job.name} no longer exists", remedy)
+        state, _, _ = state_of(found)
+        if state in ENDED:
+            return state
+        patience.look(suspended=bool(found["spec"].get("suspend")))
+        time.sleep(PAUSE)

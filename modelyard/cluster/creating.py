@@ -18,7 +18,7 @@ from modelyard.kube.state import key_of
 from modelyard.names import FIELD_MANAGER
 
 
-def create(client: Client, wanted: Confidential[Mapping[str, Any]], *, dry: bool) -> Created | Refusal:
+def _create(client: Client, wanted: Confidential[Mapping[str, Any]], *, dry: bool) -> Created | Refusal:
     """Creates an object, or returns why the API server does not.
 
     Sends a real create only once: after a lost answer, a second create would find the object of the first.
@@ -69,7 +69,7 @@ def create_all(
         for body in bodies.reveal():
             owned = body if asking or apart or not made else _owned(body, made[0])
             try:
-                answer = create(client, Confidential(owned), dry=asking)
+                answer = _create(client, Confidential(owned), dry=asking)
             except ClusterError:
                 _undo(client, made, asking)
                 raise

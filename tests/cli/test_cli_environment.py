@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.support.api_server import api_server
 from tests.support.wheels import only_from, wheel
 
 pytestmark = pytest.mark.slow
@@ -204,6 +205,37 @@ def test_the_documents(environments: Any, wheels: Path, run: Any) -> None:
     assert ["arrays", "1.8"] in [
         line.split()[:2] for line in run("environment", "show", "dev", "tabular").out.splitlines()
     ]
+
+
+@pytest.mark.parametrize(("condition", "state", "code"), [("Complete", "built", 0), ("Failed", "failed", 1)])
+def test_a_build_that_is_waited_for(
+    environments: Any,
+    wheels: Path,
+    run: Any,
+    valid: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    condition: str,
+    state: str,
+    code: int,
+) -> None:
+    run("environment", "lock", "dev", "tabular")
+    monkeypatch.setenv("no_proxy", "*")
+    with api_server(tmp_path) as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+
+        def created(plural: str, body: Any, dry: bool) -> tuple[int, Any]:
+            made = {**body, "metadata": {**body["metadata"], "uid": "u"}}
+            made["status"] = {"conditions": [{"type": condition, "status": "True"}]}
+            if not dry:
+                server.objects[plural].append(made)
+            return 201, made
+
+        server.created = created
+        result = run("environment", "build", "dev", "tabular", "--wait", "--json")
+    document = json.loads(result.out)
+    assert valid(document, "outputs", "environmentBuild") == []
+    assert (result.code, document["state"], document["new"]) == (code, state, True)
 
 
 PYTHON = "{}.{}".format(*sys.version_info[:2])

@@ -4,13 +4,14 @@
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.api_server import ApiServer, api_server
+from tests.support.api_server import ApiServer, api_server, status
 from tests.support.cli_project import Result
 from tests.support.pool_objects import NOTEBOOK_POOL, local_queue, node, pod, spec
 from tests.support.setting_errors import setting_errors
@@ -269,17 +270,19 @@ def cluster(notebook: Path, project: Any, tmp_path: Path, monkeypatch: pytest.Mo
     project.edit(("perWorker: 1", "perWorker: 3"))
     with api_server(tmp_path) as made:
         made.objects["nodes"] = [large("n0", 1), large("n1", 2), node("cpu", "", 0)]
+        made.created = lambda *_: (422, status(REFUSED, 422))
         monkeypatch.setenv("KUBECONFIG", str(made.kubeconfig))
         monkeypatch.setenv("no_proxy", "*")
         yield made
 
 
+REFUSED = "there is no creating here"
 MULTI = ("--stack", "dev", "--flavor", "a10", "--allocation", "multi_gpu")
 
 
 def sent(result: Result) -> bool:
     """Whether a submission without errors reached the API server, which accepts none here."""
-    return result.errors == [] and "API server" in result.err
+    return result.errors == [] and REFUSED in result.words
 
 
 def test_a_notebook_that_fits_no_node_is_not_submitted(
@@ -334,3 +337,50 @@ def test_a_temporary_lack_of_nodes_stops_no_submission(
     cluster.objects["nodes"] = [large("n2", 4)]
     change(cluster.objects["nodes"][0])
     assert sent(submit(refused, *MULTI, code=1))
+
+
+def test_a_refusal_of_the_cluster_has_the_form_of_every_submission(
+    notebook: Path, cluster: ApiServer, refused: Any, golden: Callable[..., None]
+) -> None:
+    cluster.objects["nodes"].append(large("n2", 4))
+    rejected = submit(refused, *MULTI, code=1)
+    cluster.created = lambda *_: (403, status('jobs.batch is forbidden: User "ada" cannot create resource "jobs"', 403))
+    denied = submit(refused, *MULTI, code=1)
+    golden(*(re.sub(r"Job train-\w{5}", "Job train-x7k2p", str(one)) for one in (rejected, denied)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "words", "state", "code"),
+    [
+        ("Complete", ("--wait",), "complete", 0),
+        ("Failed", ("--wait",), "failed", 1),
+        ("Failed", (), "submitted", 0),
+        ("Failed", ("--wait", "--dry-run"), "checked", 0),
+    ],
+)
+def test_a_submitted_notebook_as_json(
+    notebook: Path,
+    cluster: ApiServer,
+    run: Any,
+    valid: Any,
+    condition: str,
+    words: tuple[str, ...],
+    state: str,
+    code: int,
+) -> None:
+    cluster.objects["nodes"].append(large("n2", 4))
+
+    def created(plural: str, body: Any, dry: bool) -> tuple[int, Any]:
+        made = {**body, "metadata": {**body["metadata"], "uid": "u"}}
+        made["status"] = {"conditions": [{"type": condition, "status": "True"}]}
+        if not dry:
+            cluster.objects[plural].append(made)
+        return 201, made
+
+    cluster.created = created
+    result = run("job", "submit", "work/train.ipynb", "--workspace", "work", *MULTI, *words, "--json")
+    document = json.loads(result.out)
+    assert valid(document, "outputs", "submitNotebook") == []
+    assert (result.code, document["state"], document["gpus"]) == (code, state, 3)
+    names = [job["metadata"]["name"] for job in cluster.objects["jobs"]]
+    assert names == ([] if state == "checked" else [document["job"]])

@@ -3,26 +3,21 @@
 The same lock is built only once in a namespace, even if two builds run at the same time.
 """
 
-import time
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.environment import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.options import json_option, stack_argument
 from modelyard.cli.printing import say_json, say_wrapped
-from modelyard.cli.submitting import Patience, not_taken
+from modelyard.cli.submitting import not_taken, wait_for_end
 
 if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.present import State
-    from modelyard.kube.state import ObjectKey
     from modelyard.runs.jobs import Submission
-
-PAUSE: Final = 2.0
-"""Seconds between two checks of a build that the verb waits for."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -67,7 +62,8 @@ def run(args: Namespace) -> Exit:
         if args.wait and state == "building":
             if not args.json:
                 say_wrapped(build_text(environment, key, state, before))
-            state = _end(client, key)
+            ended = wait_for_end(client, key, again="build again")
+            state = "built" if ended == "succeeded" else ended
     if args.json:
         say_json(build_document(stack.name, environment, key, state, new=state != before))
     else:
@@ -104,17 +100,3 @@ def _created(client: "Client", made: "Submission", before: "State", *, dry: bool
     if (now := build_state(client, key.namespace, key.name)) != "none":
         return now
     raise not_taken(answer)
-
-
-def _end(client: "Client", key: "ObjectKey") -> str:
-    """How the build ended. While it runs, reports each reason why its pod cannot start, once."""
-    from modelyard.cluster.present import build_state
-
-    patience = Patience(client, key)
-    while (state := build_state(client, key.namespace, key.name)) == "building":
-        patience.look()
-        time.sleep(PAUSE)
-    if state == "none":
-        remedy = "it was deleted while it ran; build again"
-        raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", remedy)
-    return state

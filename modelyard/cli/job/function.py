@@ -168,9 +168,10 @@ def _prepared(call: Call, name: str, options: Options, warned: "set[Finding]") -
 
     from modelyard.cli.common import chosen_stack, project_root
     from modelyard.cli.environment import need_built
-    from modelyard.cli.job.notebook import checked_job, choice_stop, chosen_words, need_room
+    from modelyard.cli.job.notebook import checked_job, choice_stop, need_room
     from modelyard.cli.submitting import report_warnings
     from modelyard.cluster.connection import connect
+    from modelyard.report.notebook import chosen_words
     from modelyard.runs.jobs import notebook_environment
     from modelyard.stack.words import listed
 

@@ -1,23 +1,19 @@
 """A notebook as a job: papermill runs it on its own GPU and writes a new notebook beside it."""
 
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from modelyard.cli.common import chosen_stack, project_root, reached
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.printing import say, say_json
-from modelyard.cli.submitting import Patience, nodes_for, report_warnings, user_label
+from modelyard.cli.submitting import nodes_for, not_taken, report_warnings, user_label, wait_for_end
 
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.cluster.answer import Created
-    from modelyard.hiding import Confidential
-    from modelyard.kube.state import ObjectKey
     from modelyard.runs.jobs import Submission as JobSubmission
     from modelyard.runs.notebooks import Chosen, Place, Problem
     from modelyard.stack import Stack
@@ -35,18 +31,13 @@ OPTIONS: Final = {
     "wait": "drop --wait, and follow the run with modelyard job logs STACK RUN --follow",
 }
 """Options that only notebooks have, and what to do for a job instead."""
-PAUSE: Final = 2.0
-"""Seconds between two checks of a job that the verb waits for."""
-ENDS: Final = {"Complete": "complete", "Failed": "failed"}
-"""Conditions of a Job that has ended."""
 
 
 class Submission(NamedTuple):
     """A submitted notebook."""
 
     stack: "Stack"
-    job: "Confidential[dict[str, Any]]"
-    key: "ObjectKey"
+    job: "JobSubmission"
     place: "Place"
     chosen: "Chosen"
 
@@ -93,36 +84,41 @@ def run(args: Namespace) -> Exit:
     """Checks everything, asks the API server, creates the Job, and reports where its result will be."""
     made = _made(args)
     from modelyard.cli.environment import need_built
+    from modelyard.cluster.answer import Refusal
     from modelyard.cluster.connection import connect
+    from modelyard.cluster.creating import create_all
+    from modelyard.report.notebook import notebook_document, notebook_text
     from modelyard.runs.jobs import notebook_environment
 
+    stack, key, shown = made.stack, made.job.key, (made.job.key, made.place, made.chosen)
     with reached():
-        client = connect(made.stack.context)
+        client = connect(stack.context)
         need_room(
             client,
             project_root(args),
-            made.stack,
+            stack,
             chosen=made.chosen,
             who=f"notebook {Path(args.what).name}",
             shown=args.what,
         )
-        environment, _ = notebook_environment(made.stack)
-        need_built(client, made.stack, environment, made.key.namespace)
-        _create(client, made, dry=True)
-        state = "checked"
-        if not args.dry_run:
-            created = _create(client, made, dry=False)
-            state = "submitted"
-            if args.wait:
-                if not args.json:
-                    say(_words(made, state))
-                state = _end(client, made, created.uid)
+        environment, _ = notebook_environment(stack)
+        need_built(client, stack, environment, key.namespace)
+        created = create_all(client, made.job.objects, dry=args.dry_run)
+        if isinstance(created, Refusal):
+            raise not_taken(created)
+        state = "checked" if args.dry_run else "submitted"
+        if args.wait and not args.dry_run:
+            if not args.json:
+                say(notebook_text(*shown, state))
+            more = f"; modelyard job why {stack.name} {key.name} shows why"
+            ended = wait_for_end(client, key, uid=created[0].uid, again="submit the notebook again", more=more)
+            state = "complete" if ended == "succeeded" else ended
     if args.json:
-        say_json(_document(made, state))
-    elif state in ENDS.values():
-        say([f"{made.key.name} is {state}: {made.place.seen}"])
+        say_json(notebook_document(stack.name, *shown, state))
+    elif state in ("complete", "failed"):
+        say([f"{key.name} is {state}: {made.place.seen}"])
     else:
-        say(_words(made, state))
+        say(notebook_text(*shown, state))
     return Exit.FINDINGS if state == "failed" else Exit.FINE
 
 
@@ -172,7 +168,7 @@ def _made(args: Namespace) -> Submission:
         raise choice_stop(problems)
     job = checked_job(root, stack, name, place=place, chosen=chosen, parameters=parameters, shown=args.what)
     report_warnings(stack, job, args, date.today())
-    return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen)
+    return Submission(stack, job, place, chosen)
 
 
 def checked_job(
@@ -225,70 +221,3 @@ def need_room(client: "Client", root: Path, stack: "Stack", *, chosen: "Chosen",
     note = f"; live nodes are not readable, so recorded ones were used: modelyard record {stack.name}"
     if errors := check_notebook_room(stack, who, chosen, nodes=nodes, today=date.today(), note="" if live else note):
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", errors)
-
-
-def _create(client: "Client", made: Submission, *, dry: bool) -> "Created":
-    from modelyard.cluster.answer import Refusal
-    from modelyard.cluster.creating import create
-
-    answer = create(client, made.job, dry=dry)
-    if isinstance(answer, Refusal):
-        remedy = "nothing was submitted; correct what the message names, or ask the cluster's administrator"
-        raise Stop(
-            Exit.FINDINGS, f"the API server rejects job {made.key.namespace}/{made.key.name}: {answer.message}", remedy
-        )
-    return answer
-
-
-def _end(client: "Client", made: Submission, uid: str) -> str:
-    """Waits for the job and returns how it ended."""
-    from modelyard.cluster.live import read
-
-    key = made.key
-    patience = Patience(client, key, f"; modelyard job why {made.stack.name} {key.name} shows why")
-    while True:
-        found = read(client, key)
-        if found is None or found["metadata"]["uid"] != uid:
-            remedy = "it was deleted while it ran; submit the notebook again"
-            raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", remedy)
-        for condition in found.get("status", {}).get("conditions", ()):
-            if condition.get("type") in ENDS and condition.get("status") == "True":
-                return ENDS[condition["type"]]
-        patience.look(suspended=bool(found["spec"].get("suspend")))
-        time.sleep(PAUSE)
-
-
-def _words(made: Submission, state: str) -> list[str]:
-    key = made.key
-    verb = "is submitted" if state == "submitted" else "would be submitted"
-    return [
-        f"job {key.name} {verb} in namespace {key.namespace}: {chosen_words(made.chosen)}",
-        f"result: {made.place.seen}",
-    ]
-
-
-def chosen_words(chosen: "Chosen") -> str:
-    """What a submission gets, such as ``1 GPU of flavor a10, queued for team vision``."""
-    gpus, part = chosen.gpus, chosen.part
-    what = f"{gpus} GPU{'s' * (gpus > 1)}" if part is None else f"{gpus} × {part.resource}"
-    flavor = f" of flavor {chosen.flavor.name}" if chosen.flavor.name else ""
-    queue = f", queued for team {chosen.team.name}" if chosen.team is not None else ""
-    return f"{what}{flavor}{queue}"
-
-
-def _document(made: Submission, state: str) -> dict[str, Any]:
-    """What ``--json`` prints; ``outputs.schema.json`` defines the format."""
-    return {
-        "formatVersion": 1,
-        "stack": made.stack.name,
-        "job": made.key.name,
-        "namespace": made.key.namespace,
-        "team": made.chosen.team.name if made.chosen.team is not None else None,
-        "flavor": made.chosen.flavor.name or None,
-        "card": made.chosen.flavor.gpu,
-        "allocation": made.chosen.allocation,
-        "gpus": made.chosen.gpus,
-        "notebook": made.place.notebook,
-        "result": str(made.place.seen),
-        "state": state,
-    }
