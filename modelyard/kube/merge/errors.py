@@ -15,7 +15,6 @@ class SchemaError(NamedTuple):
 
     path: Path
     message: str
-    unknown_field: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message

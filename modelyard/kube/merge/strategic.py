@@ -213,7 +213,7 @@ def _field_type(kind: Type, path: Path, name: str) -> Type:
     """The type of a field that both sides have."""
     found = kind.child[name]
     if found is None:
-        raise MergeError([SchemaError(path / name, "unknown field", unknown_field=True)])
+        _fail(path / name, "unknown field")
     return found
 
 

@@ -77,7 +77,7 @@ class _Check:
             else:
                 type_ = kind.child[name]
                 if type_ is None:
-                    errors.append(SchemaError(path / name, _unknown(kind, name), unknown_field=True))
+                    errors.append(SchemaError(path / name, _unknown(kind, name)))
                 else:
                     errors += self.value(type_, path / name, inner)
         if not self.partial:
@@ -131,8 +131,9 @@ def _element(kind: Type, item: Any) -> str | None:
 def _unknown(kind: Type, name: str) -> str:
     from difflib import get_close_matches
 
-    known = kind.child.properties
-    close = get_close_matches(name, known, 1) or [one for one in known if one.lower() == name.lower()]
+    close = get_close_matches(name, kind.child.properties, 1)
+    if not close:
+        close = [known for known in kind.child.properties if known.lower() == name.lower()]
     return f"unknown field; did you mean {close[0]}?" if close else "unknown field"
 
 

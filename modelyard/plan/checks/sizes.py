@@ -159,7 +159,7 @@ def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:
         schema = merge.MergeSchema.kubernetes(version).of(key.api_version, key.kind)
     except LookupError:
         return False
-    return all(error.unknown_field for error in merge.validate(dict(body), schema))
+    return all(error.message.startswith("unknown field") for error in merge.validate(dict(body), schema))
 
 
 def _breaking(stack: Stack, workload: Workload, applied: Applied, known: Collection[tuple[str, str]]) -> list[Finding]:

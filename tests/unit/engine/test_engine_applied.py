@@ -9,7 +9,7 @@ from modelyard.engine.applied import AppliedStack, from_state, left_behind
 from modelyard.engine.failure import EngineError
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.names import FIELD_MANAGER
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
 WORKER = ObjectKey("apps/v1", "Deployment", "ml", "worker")
