@@ -116,7 +116,7 @@ def applied_remotes(root: Path, stack: Stack, applied: AppliedStack) -> dict[str
     return found
 
 
-def live_objects(one: AppliedCluster) -> LiveObjects:
+def live_objects(where: AppliedCluster) -> LiveObjects:
     """The objects that were applied to a cluster and exist there.
 
     Raises:
@@ -126,11 +126,11 @@ def live_objects(one: AppliedCluster) -> LiveObjects:
     from modelyard.cluster.connection import CONTEXT_KEY, connect
     from modelyard.cluster.present import present
 
-    client = connect(one.context, one.context_key or CONTEXT_KEY)
-    cluster, objects = present(client, (target.key for target in one.applied.targets))
-    if one.applied.cluster not in (None, cluster):
+    client = connect(where.context, where.context_key or CONTEXT_KEY)
+    cluster, objects = present(client, (target.key for target in where.applied.targets))
+    if where.applied.cluster not in (None, cluster):
         raise other_cluster(
-            one.stack, remote=one.remote, context=one.context, applied_to=one.applied.cluster, points_to=cluster
+            where.stack, remote=where.remote, context=where.context, applied_to=where.applied.cluster, points_to=cluster
         )
     return LiveObjects(client, cluster, Confidential(objects))
 

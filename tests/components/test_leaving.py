@@ -85,7 +85,7 @@ def test_an_unreadable_engine_state_stops_the_run(monkeypatch: pytest.MonkeyPatc
     unread = state._replace(state_error="pulumi is not on PATH")
     planned = Planned(stack=stack, plan=existing("dev"), reasons=(), state=unread)
 
-    def plan_live(root: Path, file: Path, today: date) -> Planned:
+    def plan_live(root: Path, file: Path, today: date, *, waits: bool) -> Planned:
         return planned
 
     monkeypatch.setattr(program, "plan_live", plan_live)

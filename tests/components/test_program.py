@@ -34,6 +34,7 @@ from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.build import make_plan
 from modelyard.plan.project import Planned, chosen_patches
 from modelyard.plan.remotes import RemoteStart
+from modelyard.probes.values import NO_DRAIN
 from modelyard.stack import Stack, schema_text
 from modelyard.stack.shape import spelled
 from modelyard.workloads.facts.remote import remote_clusters
@@ -78,7 +79,7 @@ TASKS = {
 Run = Callable[[Callable[[], Any]], Engine]
 
 
-def recorded(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+def recorded(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date, *, waits: bool = True) -> Planned:
     """The plan of a stack against the recorded platform ``dev``, to which nothing was applied."""
     _, state = site("dev")
     return planned(stack, state._replace(state_objects={}), findings, today)
@@ -281,7 +282,7 @@ def test_two_components_cannot_change_one_object(run: Run) -> None:
 def test_objects_of_another_component_are_not_taken_over(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a component got another name: both names would have the objects, and the old one gives them back."""
 
-    def applied(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+    def applied(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date, *, waits: bool) -> Planned:
         first = recorded(root, stack, findings, today)
         assert first.plan is not None
         assert first.state is not None
@@ -337,7 +338,7 @@ def test_the_rules_for_hardware_are_those_of_a_stack_file(run: Run) -> None:
 
 
 def test_warnings_are_logged_with_their_remedies(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def warned(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+    def warned(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date, *, waits: bool) -> Planned:
         slow = Finding("GPU008", Severity.WARNING, "it is slow", remedy="take another")
         quiet = slow._replace(severity=Severity.ADVICE)
         return recorded(root, stack, (*findings, slow, slow._replace(waived="is fine"), quiet), today)
@@ -419,13 +420,29 @@ def test_own_patches_need_no_workload(run: Run, tmp_path: Path) -> None:
     assert requests(engine)[f"own/{ROUTE}"]["metadata"]["labels"]["team"] == "search"
 
 
+@pytest.mark.parametrize(("off", "waits"), [("", True), ("true", False)])
+def test_a_variable_makes_the_plan_of_an_apply_that_does_not_wait(
+    off: str, waits: bool, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def noting(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date, *, waits: bool) -> Planned:
+        seen.append(waits)
+        return recorded(root, stack, findings, today)
+
+    monkeypatch.setattr(planning, "plan_stack_live", noting)
+    monkeypatch.setenv(NO_DRAIN, off)
+    run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
+    assert seen == [waits]
+
+
 def test_an_installed_package_brings_its_patches(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site-packages" / "modelyard"
     shutil.copytree(ROOT / "patches", package / "patches")
     monkeypatch.setattr(modelyard, "__file__", str(package / "__init__.py"))
     seen = []
 
-    def noting(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+    def noting(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date, *, waits: bool) -> Planned:
         assert stack.scope is not None
         seen.append([one.patch.file for one in chosen_patches(root, stack)])
         return recorded(root, stack, findings, today)
