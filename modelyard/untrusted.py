@@ -17,7 +17,7 @@ from modelyard.patterns import regex
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
-Path = tuple[str | int, ...]
+SchemaPath = tuple[str | int, ...]
 MAX_PATTERN = 1000
 """Characters of the longest pattern."""
 MAX_TEXT = 64 * 1024
@@ -45,7 +45,7 @@ _TO_DEFINITION = "copy what it refers to to $defs and refer to #/$defs/NAME"
 class BadSchema(ValueError):
     """A schema that cannot be used."""
 
-    def __init__(self, summary: str, remedy: str, path: Path = ()) -> None:
+    def __init__(self, summary: str, remedy: str, path: SchemaPath = ()) -> None:
         super().__init__(summary)
         self.summary = summary
         self.remedy = remedy
@@ -143,7 +143,7 @@ class _Costs:
         self._known: dict[str, Cost | None] = {}
         """Costs by reference; None while the walk is inside its definition."""
 
-    def of(self, schema: Any, path: Path) -> Cost:
+    def of(self, schema: Any, path: SchemaPath) -> Cost:
         if isinstance(schema, list):
             return _sum(self.of(inner, path) for inner in schema)
         if not isinstance(schema, dict):
@@ -153,7 +153,7 @@ class _Costs:
         below = _sum(self._of_keyword(key, value, (*path, key)) for key, value in schema.items())
         return Cost(times * (1 + below.steps), times * below.kib)
 
-    def _of_keyword(self, key: str, value: Any, here: Path) -> Cost:
+    def _of_keyword(self, key: str, value: Any, here: SchemaPath) -> Cost:
         if key in _DATA:
             return Cost(len(value) if isinstance(value, list | dict) else 1, 0)
         if key == "pattern" and isinstance(value, str):
@@ -172,7 +172,7 @@ class _Costs:
         # Mere definitions cost nothing, but are checked all the same.
         return Cost(0, 0) if key in ("$defs", "definitions") else cost
 
-    def _referred(self, reference: str, here: Path) -> Cost:
+    def _referred(self, reference: str, here: SchemaPath) -> Cost:
         if reference not in self._known:
             found = _DEFINITION.fullmatch(reference)
             definitions = self._root.get(found[1]) if found is not None else None
@@ -194,7 +194,7 @@ def _sum(costs: Iterable[Cost]) -> Cost:
     return Cost(steps, kib)
 
 
-def _kib(pattern: str, here: Path) -> int:
+def _kib(pattern: str, here: SchemaPath) -> int:
     """Size of a compiled pattern in KiB."""
     if len(pattern) > MAX_PATTERN:
         raise BadSchema(f"has a pattern of more than {MAX_PATTERN:,} characters", "make it shorter", here)

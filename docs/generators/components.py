@@ -124,7 +124,7 @@ def _form(annotation: str) -> str:
                 kinds.append("text")
             case "Path":
                 kinds.append("path")
-            case "Backend":
+            case "BackendName":
                 kinds.append("`ray`, `celery`")
             case _ if one.startswith("Literal"):
                 kinds.append(", ".join(map(code, re.findall(r"'(\w+)'", one))))

@@ -14,7 +14,7 @@ from generators.paths import ROOT
 
 ORDER = ("error", "warning", "advice")
 _CODE = re.compile(r"[A-Z]{3}\d{3}")
-_ERRORS = {"Problem", "Mistake", "Failed"}
+_ERRORS = {"TextProblem", "NotebookProblem", "GpuProblem", "QueryProblem", "Mistake", "QueryMistake", "Failed"}
 """Classes whose values are errors, unless the call gives a severity or marks them as harmless."""
 
 

@@ -7,11 +7,11 @@ not know the objects of a cluster.
 
 from modelyard.catalog.library import Library, PatchVersion, load_library, new_built_in
 from modelyard.catalog.select import Selected, left_out, select, select_for_job, version_of
-from modelyard.catalog.templates import Document, Rendered, render, render_base
+from modelyard.catalog.templates import PatchDocument, Rendered, render, render_base
 
 __all__ = [
-    "Document",
     "Library",
+    "PatchDocument",
     "PatchVersion",
     "Rendered",
     "Selected",

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from modelyard.catalog.library import META, META_KEYS
 from modelyard.files import parse_json
-from modelyard.stack.config import Path
+from modelyard.stack.config import StackPath
 from modelyard.stack.yaml.formatting import Formatted, formatted
-from modelyard.stack.yaml.source import Problem
+from modelyard.stack.yaml.source import TextProblem
 
 WIDTH = 120
 """Maximum columns of a line with a whole object or list."""
@@ -30,7 +30,7 @@ def formatted_file(name: str, text: str) -> Formatted:
     return Formatted(text)
 
 
-def _meta_order(path: Path) -> Sequence[str]:
+def _meta_order(path: StackPath) -> Sequence[str]:
     return () if path else META_KEYS
 
 
@@ -66,14 +66,14 @@ def formatted_json(text: str) -> Formatted:
     except json.JSONDecodeError as error:
         message = f"the text is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
         return Formatted(
-            text, Problem("PAT009", message, error.lineno, error.colno, remedy="correct it here or just above")
+            text, TextProblem("PAT009", message, error.lineno, error.colno, remedy="correct it here or just above")
         )
     except ValueError as error:
-        return Formatted(text, Problem("PAT009", f"the text cannot be read: {error}", remedy="correct the value"))
+        return Formatted(text, TextProblem("PAT009", f"the text cannot be read: {error}", remedy="correct the value"))
     root = _read(iter(_TOKEN.findall(content)))
     made = "\n".join(_lines(root, "", "", 0, top=True)) + "\n"
     if parse_json(made) != before:
-        return Formatted(text, Problem("", "a value would change with its layout", harmless=True))
+        return Formatted(text, TextProblem("", "a value would change with its layout", harmless=True))
     return Formatted(made)
 
 

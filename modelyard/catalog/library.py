@@ -27,13 +27,13 @@ from modelyard.untrusted import BadSchema, Checker, cost_of
 
 Phase = Literal["route", "up", "down", "normal"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
-Use = Literal["patched", "managed", "submitted"]
+DocumentUse = Literal["patched", "managed", "submitted"]
 """How a version's documents are used.
 
 ``patched`` changes existing objects, and owns those of its base if ``platform.mode`` is managed. ``managed`` owns the
 objects of its base in every mode. ``submitted`` is in no plan: the objects of its base are created anew for each job.
 """
-MODES: tuple[Use, ...] = ("managed", "submitted")
+MODES: tuple[DocumentUse, ...] = ("managed", "submitted")
 ClusterKind = Literal["platform", "remote"]
 """The cluster of a version's objects: the platform's, or each remote cluster of the stack."""
 CLUSTER_KINDS: tuple[ClusterKind, ...] = get_args(ClusterKind)
@@ -66,7 +66,7 @@ class Meta(NamedTuple):
     """Maps a parameter name to the dotted path of the fact that fills it."""
     items: Mapping[str, str] = {}
     """Maps the path of a list that the API server takes only as a whole to the field that identifies its items."""
-    use: Use = "patched"
+    use: DocumentUse = "patched"
     cluster: ClusterKind = "platform"
 
 

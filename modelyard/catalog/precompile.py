@@ -36,7 +36,7 @@ def items(value: Any) -> Any:
 '''
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 _GLOBALS = frozenset(environment().globals)
-Scope = Mapping[str, str]
+LoopVariables = Mapping[str, str]
 """The Python variables of the loop variables that an expression may use, by name."""
 
 
@@ -73,7 +73,7 @@ def precompiled_text() -> str:
     )
 
 
-def _lines(body: list[nodes.Node], scope: Scope) -> Iterator[str]:
+def _lines(body: list[nodes.Node], scope: LoopVariables) -> Iterator[str]:
     """Yields the Python lines of statements."""
     for node in body:
         match node:
@@ -95,7 +95,7 @@ def _lines(body: list[nodes.Node], scope: Scope) -> Iterator[str]:
         yield "pass"
 
 
-def _if(node: nodes.If, scope: Scope) -> Iterator[str]:
+def _if(node: nodes.If, scope: LoopVariables) -> Iterator[str]:
     for word, branch in (("if", node), *(("elif", branch) for branch in node.elif_)):
         yield f"{word} {_expression(branch.test, scope)}:"
         yield from (f"    {line}" for line in _lines(branch.body, scope))
@@ -104,11 +104,11 @@ def _if(node: nodes.If, scope: Scope) -> Iterator[str]:
         yield from (f"    {line}" for line in _lines(node.else_, scope))
 
 
-def _written(node: nodes.Expr, scope: Scope) -> str:
+def _written(node: nodes.Expr, scope: LoopVariables) -> str:
     return repr(node.data) if isinstance(node, nodes.TemplateData) else f"str({_expression(node, scope)})"
 
 
-def _expression(node: nodes.Node, scope: Scope) -> str:
+def _expression(node: nodes.Node, scope: LoopVariables) -> str:
     """Returns the Python expression of an expression."""
 
     def python(inner: nodes.Node) -> str:

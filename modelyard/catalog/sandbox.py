@@ -135,7 +135,7 @@ class _Generator(CodeGenerator):
         self.write(")")
 
 
-class Environment(ImmutableSandboxedEnvironment):
+class SandboxEnvironment(ImmutableSandboxedEnvironment):
     """No access to Python internals, no undefined variables, no huge numbers or texts, nothing random."""
 
     code_generator_class = _Generator
@@ -250,13 +250,13 @@ class Environment(ImmutableSandboxedEnvironment):
 
 
 @cache
-def environment() -> Environment:
+def environment() -> SandboxEnvironment:
     """Returns the one environment of this process."""
-    return Environment()
+    return SandboxEnvironment()
 
 
 @jinja2.pass_environment
-def _join(env: Environment, value: Any, d: Any = "", attribute: str | int | None = None) -> str:
+def _join(env: SandboxEnvironment, value: Any, d: Any = "", attribute: str | int | None = None) -> str:
     """Replaces Jinja's join; it counts the items themselves, not the objects that they are attributes of."""
     items = _listed(value if attribute is None else map(make_attrgetter(env, attribute), value))
     if size_of("join", items, (str(d),)) > MAX_TEXT:

@@ -11,8 +11,7 @@ from modelyard.catalog.templates import Rendered, in_time, render, render_base, 
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
 from modelyard.names import PATCHES_FOLDER
-from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack, dotted, nearest_place
-from modelyard.stack.config import Path as ConfigPath
+from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack, StackPath, dotted, nearest_place
 from modelyard.stack.mistakes import given, kinds_of
 from modelyard.stack.secret import Secret
 from modelyard.stack.words import did_you_mean, listed, nearest, plain
@@ -30,7 +29,7 @@ class Selected(NamedTuple):
 
     patch: PatchVersion
     params: Confidential[Mapping[str, Any]]
-    sources: Mapping[str, ConfigPath]
+    sources: Mapping[str, StackPath]
     """Maps a parameter name to the path of its value in the stack file; a default has no entry."""
 
     def render(self) -> Rendered:
@@ -291,7 +290,7 @@ def _bind(
     patch: PatchVersion, choice: PatchChoice, index: int, *, stack: Stack, known: Facts, findings: list[Finding]
 ) -> Selected | None:
     params = dict(patch.defaults)
-    sources: dict[str, ConfigPath] = {}
+    sources: dict[str, StackPath] = {}
     filled = _filled(patch, known, findings)
     if filled is None or not patch.usable:
         return None
@@ -327,7 +326,7 @@ def _misfits(
     errors: Iterable["ValidationError"],
     *,
     index: int,
-    sources: Mapping[str, ConfigPath],
+    sources: Mapping[str, StackPath],
     stack: Stack,
 ) -> Iterator[Finding]:
     """Yields which parameters do not fit the schema."""
@@ -356,7 +355,7 @@ def _misfits(
             yield stack.place(misfit, *where)
 
 
-def _wrong_key(patch: PatchVersion, error: "ValidationError", source: ConfigPath) -> str:
+def _wrong_key(patch: PatchVersion, error: "ValidationError", source: StackPath) -> str:
     """The key of a parameter's schema that is wrong, whatever the stack has; empty if the value may be wrong."""
     if not error.instance_path:
         return ""
@@ -383,7 +382,7 @@ def _other_stacks(patch: PatchVersion, fact: str, value: Any, index: int, stack:
     return stack.finding("PAT004", Severity.ERROR, ("patches", index, "version"), summary, remedy)
 
 
-def _worded(patch: PatchVersion, error: "ValidationError", secret: bool) -> Iterator[tuple[ConfigPath, str, str]]:
+def _worded(patch: PatchVersion, error: "ValidationError", secret: bool) -> Iterator[tuple[StackPath, str, str]]:
     """Yields the paths of values that do not fit the schema, with what is wrong and what to do."""
     at, kind = tuple(error.instance_path), error.kind.as_dict()
     name = plain(dotted(at), 120)

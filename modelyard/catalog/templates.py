@@ -33,7 +33,7 @@ _HEADER = regex(r"^#[ \t]*+(target|phase):[ \t]*+(\S*+)[ \t\r]*+$", re.MULTILINE
 _SEPARATOR = regex(r"^---[ \t]*$", re.MULTILINE)
 
 
-class Document(NamedTuple):
+class PatchDocument(NamedTuple):
     """One partial object of a rendered patch."""
 
     target: str
@@ -47,7 +47,7 @@ class Document(NamedTuple):
 class Rendered(NamedTuple):
     """The result of rendering a patch version; no documents if a finding says why."""
 
-    documents: tuple[Document, ...]
+    documents: tuple[PatchDocument, ...]
     findings: tuple[Finding, ...]
     failed: bool = False
     """Whether the template has no output for these parameters; otherwise the findings are about its output."""
@@ -79,7 +79,7 @@ class _Wrong(NamedTuple):
     """The comment that is wrong: ``phase`` of ``# phase: NAME``."""
 
 
-_Maker = Callable[[PatchVersion, str, dict[str, Any]], Document | _Wrong]
+_Maker = Callable[[PatchVersion, str, dict[str, Any]], PatchDocument | _Wrong]
 
 
 def _render(patch: PatchVersion, name: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
@@ -122,7 +122,7 @@ def time_up() -> str:
 
 def _read(patch: PatchVersion, file: str, source: str, text: str, make: _Maker) -> Rendered:
     """Returns the result of a template, from its text."""
-    documents: list[Document] = []
+    documents: list[PatchDocument] = []
     findings = first(
         _error("PAT007", patch, file, what=what, line=at, remedy=remedy)
         for what, at, remedy in _problems(patch, source, text, make, documents)
@@ -131,7 +131,7 @@ def _read(patch: PatchVersion, file: str, source: str, text: str, make: _Maker) 
 
 
 def _problems(
-    patch: PatchVersion, source: str, text: str, make: _Maker, documents: list[Document]
+    patch: PatchVersion, source: str, text: str, make: _Maker, documents: list[PatchDocument]
 ) -> Iterator[tuple[str, int, str]]:
     """Yields what is wrong with a template's output, its template line, and what to do; ``documents`` gets the rest."""
     origins: Origins | None = None
@@ -148,7 +148,7 @@ def _problems(
             wrong = what, line + problem.line - 1, remedy
         elif isinstance(value, dict):
             made = make(patch, part.strip() + "\n", value)
-            if isinstance(made, Document):
+            if isinstance(made, PatchDocument):
                 documents.append(made)
             else:
                 wrong = made.what, line + _lines_before(part, made), made.remedy
@@ -169,7 +169,7 @@ def _lines_before(part: str, wrong: _Wrong) -> int:
     return max(line_of(part, wrong.path) - 1, 0)
 
 
-def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any]) -> Document | _Wrong:
+def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any]) -> PatchDocument | _Wrong:
     lines = _HEADER.findall(text)
     headers = dict(lines)
     if len({value for key, value in lines if key == "target"}) > 1:
@@ -192,10 +192,10 @@ def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any]) -> Doc
     for key in ("apiVersion", "kind"):
         if not isinstance(body.get(key), str):
             return _Wrong(f"has no {key}", f"add the {key} of {headers['target']}", (key,))
-    return Document(headers["target"], phase, Confidential(text), Confidential(body))
+    return PatchDocument(headers["target"], phase, Confidential(text), Confidential(body))
 
 
-def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any]) -> Document | _Wrong:
+def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any]) -> PatchDocument | _Wrong:
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     name, namespace = metadata.get("name"), metadata.get("namespace")
@@ -209,7 +209,7 @@ def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any]) -> Doc
         what = "empty" if namespace in (None, "") else "not text"
         remedy = "remove metadata.namespace, or set it to the name of a namespace"
         return _Wrong(f"has a metadata.namespace that is {what}", remedy, ("metadata", "namespace"))
-    return Document(name, "normal", Confidential(text), Confidential(body))
+    return PatchDocument(name, "normal", Confidential(text), Confidential(body))
 
 
 def _text(patch: PatchVersion, file: str, name: str, source: str, params: Mapping[str, Any]) -> str | Finding:

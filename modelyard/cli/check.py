@@ -67,7 +67,7 @@ def run(args: Namespace) -> Exit:
         if cache is not None and whole and (known := cache.get(whole)) is not None:
             sys.stdout.write(known["text"])
             return Exit(known["code"])
-        what = What(root, by, date.today(), server, live=args.live, verbose=args.verbose)
+        what = CheckOptions(root, by, date.today(), server, live=args.live, verbose=args.verbose)
         work, run_each = partial(_check, what), partial(each, folders=by.folders(root), on=on)
         loaded = partial(_with_rules, root, by, run_each)
         found = list(results(cache, tuple(files.values()), loaded, work, _FORM))
@@ -91,7 +91,7 @@ def run(args: Namespace) -> Exit:
     return code
 
 
-def _whole(cache: Cache, root: Path, args: Namespace, wanted: "Wanted", files: "Mapping[str, Path]") -> str:
+def _whole(cache: Cache, root: Path, args: Namespace, wanted: "WantedOutputs", files: "Mapping[str, Path]") -> str:
     """The key of all that a run prints; empty if it also writes files."""
     if wanted.files or wanted.screen == "github":
         return ""
@@ -110,9 +110,9 @@ def _cache(root: Path, args: Namespace, by: Judging) -> Cache | None:
 def _with_rules(
     root: Path,
     by: Judging,
-    run_each: "Callable[[Sequence[Path], Work], Iterator[Fresh[StackFindings]]]",
+    run_each: "Callable[[Sequence[Path], CheckWork], Iterator[Fresh[StackFindings]]]",
     files: Sequence[Path],
-    work: "Work",
+    work: "CheckWork",
 ) -> "Iterator[Fresh[StackFindings]]":
     """As ``run_each``. The project's rules are loaded before any fork, so that each process has them."""
     if by.policies:
@@ -127,7 +127,7 @@ def _rules(root: Path, by: Judging) -> "Mapping[str, Explanation]":
     return explained(root, by.base)
 
 
-class What(NamedTuple):
+class CheckOptions(NamedTuple):
     """What to check in each stack."""
 
     root: Path
@@ -147,7 +147,7 @@ class StackFindings(NamedTuple):
     """For standard error."""
 
 
-Work = Callable[[Path], Fresh[StackFindings]]
+CheckWork = Callable[[Path], Fresh[StackFindings]]
 
 
 def _stored(one: StackFindings) -> list[Any]:
@@ -162,7 +162,7 @@ def _restored(value: Any) -> StackFindings:
 _FORM: Form[StackFindings] = Form(_stored, _restored)
 
 
-def _check(what: What, file: Path) -> Fresh[StackFindings]:
+def _check(what: CheckOptions, file: Path) -> Fresh[StackFindings]:
     from modelyard.hardware.own import in_project
     from modelyard.plan.project import named_files
 
@@ -174,7 +174,7 @@ def _check(what: What, file: Path) -> Fresh[StackFindings]:
     return Fresh(found, None if result.stack is None else named_files(result.stack))
 
 
-def _findings(what: What, result: "Planned") -> StackFindings:
+def _findings(what: CheckOptions, result: "Planned") -> StackFindings:
     from modelyard.plan.project import not_checked
 
     if result.partial is not None and result.stack is not None:
@@ -185,7 +185,7 @@ def _findings(what: What, result: "Planned") -> StackFindings:
     return StackFindings(True, (*result.plan.findings, *_answers(what, result)))
 
 
-def _answers(what: What, result: "Planned") -> tuple[Finding, ...]:
+def _answers(what: CheckOptions, result: "Planned") -> tuple[Finding, ...]:
     """Findings from a Prometheus server's answers to the stack's queries."""
     if what.server is None or result.stack is None or result.plan is None:
         return ()
@@ -201,7 +201,7 @@ _BY_ENDING = {**{one.ending: name for name, one in FORMATS.items() if one.ending
 _FOR_LOGS = ("text", *(name for name, one in FORMATS.items() if not one.ending))
 
 
-class Wanted(NamedTuple):
+class WantedOutputs(NamedTuple):
     """The formats and files that a run writes."""
 
     screen: str
@@ -235,7 +235,7 @@ def format_options(parser: ArgumentParser) -> None:
     )
 
 
-def wanted_formats(args: Namespace) -> Wanted:
+def wanted_formats(args: Namespace) -> WantedOutputs:
     """The requested formats.
 
     With files, the screen shows the text for people, and in GitHub's log its annotations.
@@ -245,14 +245,14 @@ def wanted_formats(args: Namespace) -> Wanted:
     """
     form = chosen_format(args)
     if not args.out:
-        return Wanted(form or "text")
+        return WantedOutputs(form or "text")
     from modelyard.cli.outputs import with_formats
 
     files = with_formats(args.out, _BY_ENDING, None if form in _FOR_LOGS else form)
-    return Wanted("github" if form == "github" else "text", tuple(files))
+    return WantedOutputs("github" if form == "github" else "text", tuple(files))
 
 
-def _publish(wanted: Wanted, checked: "Checked", visible: "Checked", style: Style, root: Path) -> str:
+def _publish(wanted: WantedOutputs, checked: "Checked", visible: "Checked", style: Style, root: Path) -> str:
     """Writes findings in the requested formats, and returns what the screen shows, in its style."""
     for form, path in wanted.files:
         from modelyard.files import write_output

@@ -15,7 +15,7 @@ from modelyard.findings import Finding, loud
 
 if TYPE_CHECKING:
     # A verb that only shows its help, or completes a word, plans nothing.
-    from modelyard.cluster.requests import Asked
+    from modelyard.cluster.requests import RequestCount
     from modelyard.plan.project import Planned
     from modelyard.plan.values import Plan
     from modelyard.probes.prometheus import Server
@@ -302,7 +302,7 @@ def requests_text(planned: "Planned") -> str:
     return asked_text(planned.stack.name, planned.asked)
 
 
-def asked_text(stack: str, asked: "Asked") -> str:
+def asked_text(stack: str, asked: "RequestCount") -> str:
     """What reading the clusters of a stack took, for standard error."""
     return f"{stack}: {asked.requests} requests, at most {asked.at_once} at once, {asked.seconds:.2f} s\n"
 

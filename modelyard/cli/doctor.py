@@ -30,7 +30,7 @@ _ENGINES = {"ray": RAY, "spark": SPARK}
 """The API versions that runs of jobs need, by the engine of the job."""
 
 
-class Check(NamedTuple):
+class DoctorCheck(NamedTuple):
     """One thing that was looked at."""
 
     name: str
@@ -72,13 +72,13 @@ def _root(args: Namespace) -> Path | None:
     return None if outside else project_root(args)
 
 
-def _python() -> Iterator[Check]:
+def _python() -> Iterator[DoctorCheck]:
     found = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] >= OLDEST:
-        yield Check("Python", "ok", found)
+        yield DoctorCheck("Python", "ok", found)
     else:
         wanted = ".".join(map(str, OLDEST))
-        yield Check("Python", "error", found, f"install Python {wanted} or later, and modelyard in it")
+        yield DoctorCheck("Python", "error", found, f"install Python {wanted} or later, and modelyard in it")
     from modelyard import __version__
 
     # What was tested together is what the package pins.
@@ -86,11 +86,11 @@ def _python() -> Iterator[Check]:
         name, _, wanted = pinned.partition("==")
         has = _version(name)
         if has == wanted:
-            yield Check(name, "ok", f"Python package {has}, tested with modelyard {__version__}")
+            yield DoctorCheck(name, "ok", f"Python package {has}, tested with modelyard {__version__}")
         else:
             remedy = f"pip install '{name}=={wanted}'"
             found = f"Python package {has or 'not installed'}; modelyard {__version__} needs {wanted}"
-            yield Check(name, "error", found, remedy)
+            yield DoctorCheck(name, "error", found, remedy)
 
 
 def _version(package: str) -> str | None:
@@ -100,13 +100,13 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _programs(root: Path | None) -> Iterator[Check]:
+def _programs(root: Path | None) -> Iterator[DoctorCheck]:
     from shutil import which
 
     if which("git") is None:
-        yield Check("git", "warning", "not on PATH, so preview cannot compare branches", "install git")
+        yield DoctorCheck("git", "warning", "not on PATH, so preview cannot compare branches", "install git")
     else:
-        yield Check("git", "ok", "on PATH")
+        yield DoctorCheck("git", "ok", "on PATH")
     from modelyard.cluster.backend import BackendError
     from modelyard.cluster.engine_state import INSTALL, PulumiError
 
@@ -114,14 +114,14 @@ def _programs(root: Path | None) -> Iterator[Check]:
         yield from _engine(root)
     except BackendError as error:
         # The engine is not even asked for its version where credentials could reach a stranger.
-        yield Check("state backend", "error", f"{error.filename}: {error.reason}", error.remedy)
+        yield DoctorCheck("state backend", "error", f"{error.filename}: {error.reason}", error.remedy)
     except PulumiError as error:
-        yield Check("Pulumi CLI", "error", f"{error}; apply, destroy and drift need it", INSTALL)
+        yield DoctorCheck("Pulumi CLI", "error", f"{error}; apply, destroy and drift need it", INSTALL)
     if root is not None:
         yield from _program(root)
 
 
-def _engine(root: Path | None) -> Iterator[Check]:
+def _engine(root: Path | None) -> Iterator[DoctorCheck]:
     """The engine's version, its plugins, and in a project whether its state can be reached."""
     from modelyard.cluster.engine_state import ask_engine
 
@@ -129,15 +129,17 @@ def _engine(root: Path | None) -> Iterator[Check]:
     answer = ask_engine(here, "version")
     cli, sdk = answer.stdout.decode("utf-8", "replace").strip().removeprefix("v"), _version("pulumi")
     if cli == sdk:
-        yield Check("Pulumi CLI", "ok", cli)
+        yield DoctorCheck("Pulumi CLI", "ok", cli)
     else:
-        yield Check("Pulumi CLI", "warning", f"{cli or 'unknown version'}; tested with {sdk}", f"install Pulumi {sdk}")
+        yield DoctorCheck(
+            "Pulumi CLI", "warning", f"{cli or 'unknown version'}; tested with {sdk}", f"install Pulumi {sdk}"
+        )
     yield from _plugins(here)
     if root is not None:
         yield _backend(root)
 
 
-def _program(root: Path) -> Iterator[Check]:
+def _program(root: Path) -> Iterator[DoctorCheck]:
     """Whether modelyard is where Pulumi runs the program. Looks at names of files only, and runs nothing there."""
     from modelyard import __version__
     from modelyard.plan.project import shown
@@ -151,17 +153,17 @@ def _program(root: Path) -> Iterator[Check]:
     places = [str(path) for path in (*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages"))]
     found = next((one.version for one in distributions(name="modelyard", path=places)), None)
     if found == __version__:
-        yield Check(name, "ok", f"modelyard {found}")
+        yield DoctorCheck(name, "ok", f"modelyard {found}")
         return
     remedy = f"install modelyard {__version__} into {place}, from its wheel or a clone: Pulumi runs the program there"
     if folder.exists():
-        yield Check(name, "error", f"modelyard {found}" if found else "no modelyard", remedy)
+        yield DoctorCheck(name, "error", f"modelyard {found}" if found else "no modelyard", remedy)
     else:
         create = f"run `python3 -m venv {place}` in the project's folder"
-        yield Check(name, "error", f"{place} does not exist", f"{create}, then {remedy}")
+        yield DoctorCheck(name, "error", f"{place} does not exist", f"{create}, then {remedy}")
 
 
-def _plugins(root: Path) -> Iterator[Check]:
+def _plugins(root: Path) -> Iterator[DoctorCheck]:
     from shutil import which
 
     listed = _answer(root, list, "plugin", "ls", "--json")[0] or ()
@@ -169,20 +171,20 @@ def _plugins(root: Path) -> Iterator[Check]:
     for name, package in PLUGINS.items():
         wanted = _version(package)
         if (name, wanted) in have:
-            yield Check(f"plugin {name}", "ok", str(wanted))
+            yield DoctorCheck(f"plugin {name}", "ok", str(wanted))
         elif which(f"pulumi-resource-{name}") is not None:
-            yield Check(f"plugin {name}", "ok", "on PATH")
+            yield DoctorCheck(f"plugin {name}", "ok", "on PATH")
         else:
             remedy = f"pulumi plugin install resource {name} {wanted}"
-            yield Check(f"plugin {name}", "warning", f"{wanted} is missing; the first apply downloads it", remedy)
+            yield DoctorCheck(f"plugin {name}", "warning", f"{wanted} is missing; the first apply downloads it", remedy)
 
 
-def _backend(root: Path) -> Check:
+def _backend(root: Path) -> DoctorCheck:
     """Whether Pulumi's state can be reached."""
     who, error = _answer(root, dict, "whoami", "--json", "--non-interactive")
     if who is None:
-        return Check("state backend", "error", error, "run pulumi login, or set PULUMI_BACKEND_URL")
-    return Check("state backend", "ok", f"{who.get('url', 'reached')} as {who.get('user', 'unknown')}")
+        return DoctorCheck("state backend", "error", error, "run pulumi login, or set PULUMI_BACKEND_URL")
+    return DoctorCheck("state backend", "ok", f"{who.get('url', 'reached')} as {who.get('user', 'unknown')}")
 
 
 def _answer(root: Path, kind: type, *words: str) -> tuple[Any, str]:
@@ -201,11 +203,11 @@ def _answer(root: Path, kind: type, *words: str) -> tuple[Any, str]:
     return (value, "") if isinstance(value, kind) else (None, f"pulumi {words[0]} printed unexpected output")
 
 
-def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
+def _clusters(root: Path | None, args: Namespace) -> Iterator[DoctorCheck]:
     """The login, the version and the rights in each cluster of the stacks."""
     if root is None:
         remedy = "run inside a project, or give -C DIR; modelyard init writes a new one"
-        yield Check("project", "warning", "no Pulumi.yaml in this folder or above it", remedy)
+        yield DoctorCheck("project", "warning", "no Pulumi.yaml in this folder or above it", remedy)
         yield from _cluster(None, "default", ())
         return
     from modelyard.cli.common import chosen_files, default_stack, every_stack
@@ -220,9 +222,9 @@ def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
         stack, findings = load(path, shown(root, path), root)
         if stack is None:
             wrong = plural(sum(finding.blocks for finding in findings), "error")
-            yield Check(f"stack {name}", "error", f"{wrong} in its file", f"modelyard check {name}")
+            yield DoctorCheck(f"stack {name}", "error", f"{wrong} in its file", f"modelyard check {name}")
         else:
-            yield Check(f"stack {name}", "ok", stack.file)
+            yield DoctorCheck(f"stack {name}", "ok", stack.file)
             used = seen.setdefault((stack.context, stack.config.platform.namespace), set())
             used.update(key.api_version for key in wanted_objects(root, stack))
             used.update(_ENGINES[job.engine] for job in stack.config.jobs if job.engine in _ENGINES)
@@ -244,9 +246,9 @@ def _has_namespace(client: "Client", namespace: str) -> bool:
         raise
 
 
-def _once(checks: Iterable[Check]) -> list[Check]:
+def _once(checks: Iterable[DoctorCheck]) -> list[DoctorCheck]:
     """The checks, with one error where several clusters have the same."""
-    found: list[Check] = []
+    found: list[DoctorCheck] = []
     for check in checks:
         same = next((at for at, one in enumerate(found) if one.state == "error" and one[1:] == check[1:]), None)
         if same is None:
@@ -256,7 +258,7 @@ def _once(checks: Iterable[Check]) -> list[Check]:
     return found
 
 
-def _cluster(context: str | None, namespace: str, api_versions: Collection[str]) -> Iterator[Check]:
+def _cluster(context: str | None, namespace: str, api_versions: Collection[str]) -> Iterator[DoctorCheck]:
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.live import server_version, serves
     from modelyard.cluster.rights import USES, missing_rights
@@ -272,23 +274,25 @@ def _cluster(context: str | None, namespace: str, api_versions: Collection[str])
         ]
         missing = {use: missing_rights(client, rights, namespace) for use, rights in USES.items()}
     except ClusterError as error:
-        yield Check(name, "error", error.summary, error.remedy)
+        yield DoctorCheck(name, "error", error.summary, error.remedy)
         return
     known = supported_versions()
     if ".".join(found.removeprefix("v").split(".")[:2]) in known:
-        yield Check(name, "ok", f"Kubernetes {found}")
+        yield DoctorCheck(name, "ok", f"Kubernetes {found}")
     else:
         summary = f"Kubernetes {found}; modelyard has schemas of {known[0]} to {known[-1]}"
-        yield Check(name, "warning", summary, "plan with --live, or use a supported version")
+        yield DoctorCheck(name, "warning", summary, "plan with --live, or use a supported version")
     if not exists:
         remedy = "correct platform.namespace in the stack file, or create the namespace"
-        yield Check(f"namespace {namespace}", "warning", f"{name} does not have it", remedy)
+        yield DoctorCheck(f"namespace {namespace}", "warning", f"{name} does not have it", remedy)
     for api_version in unserved:
         operator = OPERATORS[api_version.partition("/")[0]]
-        yield Check(operator, "error", f"{name} does not serve {api_version}", f"install {operator} or its CRDs")
+        yield DoctorCheck(operator, "error", f"{name} does not serve {api_version}", f"install {operator} or its CRDs")
     for use, lacking in missing.items():
         if lacking:
             remedy = f"grant: {', '.join(map(str, lacking))} (modelyard's guide on rights has the roles)"
-            yield Check(f"rights to {use}", "warning", f"some are missing in namespace {namespace} of {name}", remedy)
+            yield DoctorCheck(
+                f"rights to {use}", "warning", f"some are missing in namespace {namespace} of {name}", remedy
+            )
         else:
-            yield Check(f"rights to {use}", "ok", f"in namespace {namespace}")
+            yield DoctorCheck(f"rights to {use}", "ok", f"in namespace {namespace}")

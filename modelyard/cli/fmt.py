@@ -146,21 +146,21 @@ def _formatted(root: Path, file: File) -> Result:
     from modelyard.stack import codes
     from modelyard.stack.yaml.document import parse
     from modelyard.stack.yaml.formatting import Formatted, formatted, stack_order
-    from modelyard.stack.yaml.source import Problem
+    from modelyard.stack.yaml.source import TextProblem
 
     try:
         content = read_file(file.path, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         code = codes.UNREADABLE if file.stack else "PAT009"
         summary = f"{file.path.name} cannot be read: {error.reason}"
-        return Result(file, "", Formatted("", Problem(code, summary, remedy=error.remedy)))
+        return Result(file, "", Formatted("", TextProblem(code, summary, remedy=error.remedy)))
     if _is_link(file):
-        return Result(file, "", Formatted("", Problem("", "it is a symbolic link", harmless=True)))
+        return Result(file, "", Formatted("", TextProblem("", "it is a symbolic link", harmless=True)))
     try:
         before = content.decode()
     except UnicodeDecodeError:
         # The YAML parser describes such a text better than Python does.
-        problem = parse(content)[1][0] if file.stack else Problem("PAT009", "the text is not UTF-8")
+        problem = parse(content)[1][0] if file.stack else TextProblem("PAT009", "the text is not UTF-8")
         return Result(file, "", Formatted("", problem))
     made = formatted(before, stack_order) if file.stack else formatted_file(file.path.name, before)
     return Result(file, before, made)

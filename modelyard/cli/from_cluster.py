@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from modelyard.plan.first_plan import Effect
     from modelyard.report.style import Style
     from modelyard.stack import Stack
-    from modelyard.workloads.discovery import Discovery, PatchOff, Question
+    from modelyard.workloads.discovery import Discovery, OpenQuestion, PatchOff
 
 SCHEMA = "stack.schema.json"
 """Name of the JSON Schema beside the stack files, if the project has one."""
@@ -105,7 +105,7 @@ def _no_platform(found: "Discovery", namespace: str | None) -> Stop:
     return Stop(Exit.USAGE, safe(summary), safe(f"{remedy}, or write the stack file by hand"))
 
 
-def _uncertain(questions: "tuple[Question, ...]") -> Stop:
+def _uncertain(questions: "tuple[OpenQuestion, ...]") -> Stop:
     lines = [f"{one.words} {one.why[0].upper()}{one.why[1:]}." for one in questions]
     summary = "\n".join(map(safe, ("init has open questions; no file was written", *lines)))
     named = "name it with --namespace, " if any(one.about == "namespace" for one in questions) else ""

@@ -134,7 +134,7 @@ def _run_live(args: Namespace) -> Exit:
     """Reads the cluster and prints the tables."""
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
-    from modelyard.report.pool import Asked, pool_document, pool_text
+    from modelyard.report.pool import RoomRequest, pool_document, pool_text
     from modelyard.runs.pool import pool_view
     from modelyard.stack.names import instead
     from modelyard.workloads.facts.pool import namespaces
@@ -160,7 +160,7 @@ def _run_live(args: Namespace) -> Exit:
             remedy = instead(args.node, names, "GPU nodes") if names else ""
             raise Stop(Exit.USAGE, f"the cluster has no GPU node {args.node!r}", remedy)
         view = view.of_node(args.node)
-    asked = Asked(stack.name, now, usage, args.nodes)
+    asked = RoomRequest(stack.name, now, usage, args.nodes)
     if args.json:
         say_json(pool_document(view, asked))
     else:

@@ -33,7 +33,7 @@ MANY = 50
 """Number of stacks from which a plan shows costs only on request."""
 
 
-class What(NamedTuple):
+class PlanOptions(NamedTuple):
     """What to show of each stack."""
 
     root: Path
@@ -46,7 +46,7 @@ class What(NamedTuple):
     errors: "Style"
 
 
-class Shown(NamedTuple):
+class ShownStack(NamedTuple):
     """One stack's part of the output, small enough to pass between processes."""
 
     text: str = ""
@@ -116,7 +116,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         raise Stop(Exit.USAGE, "--out saves only plans that this machine makes", "drop --out or --on")
     planned = changed = blocked = 0
     failed = Exit.USAGE
-    what = What(
+    what = PlanOptions(
         root=root,
         by=by,
         today=date.today(),
@@ -151,7 +151,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     return Exit.CHANGES if changed and args.detailed_exitcode else Exit.FINE
 
 
-def _cache(what: What) -> Cache | None:
+def _cache(what: PlanOptions) -> Cache | None:
     if no_cache(what.args) or what.args.out:
         return None
     unused = (
@@ -174,11 +174,11 @@ def _cache(what: What) -> Cache | None:
     )
 
 
-def _shown(value: Mapping[str, Any]) -> Shown:
-    return Shown(**{**value, "failed": Exit(value["failed"])})
+def _shown(value: Mapping[str, Any]) -> ShownStack:
+    return ShownStack(**{**value, "failed": Exit(value["failed"])})
 
 
-_FORM: Form[Shown] = Form(Shown._asdict, _shown)
+_FORM: Form[ShownStack] = Form(ShownStack._asdict, _shown)
 
 
 def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) -> Exit:
@@ -241,7 +241,7 @@ def _column(
     return made, (), requests_text(result), {name: matching_targets(result.plan, result.stack, name) for name in names}
 
 
-def _one(what: What, file: Path) -> Fresh[Shown]:
+def _one(what: PlanOptions, file: Path) -> Fresh[ShownStack]:
     """One stack's part; one unreadable stack among several does not hide the others."""
     from modelyard.hardware.own import in_project
     from modelyard.plan.project import named_files
@@ -258,14 +258,14 @@ def _one(what: What, file: Path) -> Fresh[Shown]:
             from modelyard.report.json import findings_document, json_text
 
             document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
-            return Fresh(Shown(text=json_text(document), failed=stop.code), None)
+            return Fresh(ShownStack(text=json_text(document), failed=stop.code), None)
         from modelyard.stack.project import stack_of
 
         stop.summary = f"{stack_of(file.name)}: {stop.summary}"
-        return Fresh(Shown(errors="\n".join(stop_text(stop, what.errors)) + "\n", failed=stop.code), None)
+        return Fresh(ShownStack(errors="\n".join(stop_text(stop, what.errors)) + "\n", failed=stop.code), None)
 
 
-def _planned(what: What, file: Path) -> tuple["Planned", str]:
+def _planned(what: PlanOptions, file: Path) -> tuple["Planned", str]:
     """The stack's plan, and what reading its clusters took if the run reports that."""
     planned = plan_one(what.root, file, what.today, live=what.args.live)
     requests = requests_text(planned) if what.args.verbose else ""
@@ -277,7 +277,7 @@ def _planned(what: What, file: Path) -> tuple["Planned", str]:
     return priced(what.root, result), requests
 
 
-def _text(what: What, file: Path, result: "Planned", requests: str) -> Shown:
+def _text(what: PlanOptions, file: Path, result: "Planned", requests: str) -> ShownStack:
     from modelyard.report.finding import findings_text
     from modelyard.report.terminal import plan_text
     from modelyard.stack.project import stack_of
@@ -287,27 +287,27 @@ def _text(what: What, file: Path, result: "Planned", requests: str) -> Shown:
         shown = result.findings if args.notes else loud(result.findings)
         name = stack_of(file.name)
         why = (*findings_text(shown, what.errors), f"error: {name} cannot be planned", "")
-        return Shown(errors=requests + "\n".join(why))
+        return ShownStack(errors=requests + "\n".join(why))
     only = _only(plan, stack, args.target)
     _save(what.root, plan, args)
     lines = plan_text(plan, what.output, advice=args.notes, only=only, saved=args.out or "")
-    return Shown(
+    return ShownStack(
         text="\n".join(lines) + "\n", errors=requests, planned=True, changed=_changes(plan, only), blocked=plan.blocked
     )
 
 
-def _json(what: What, result: "Planned", requests: str) -> Shown:
+def _json(what: PlanOptions, result: "Planned", requests: str) -> ShownStack:
     from modelyard.plan.store import plan_to_json
     from modelyard.report.json import findings_document, json_text
     from modelyard.report.part import part_of
 
     plan, stack, end = result.plan, result.stack, "" if what.several else "\n"
     if plan is None or stack is None:
-        return Shown(text=json_text(findings_document(result.findings)) + end, errors=requests)
+        return ShownStack(text=json_text(findings_document(result.findings)) + end, errors=requests)
     only = _only(plan, stack, what.args.target)
     _save(what.root, plan, what.args)
     document = plan_to_json(plan if only is None else part_of(plan, only))
-    return Shown(
+    return ShownStack(
         text=json_text(document) + end,
         errors=requests,
         planned=True,

@@ -24,8 +24,8 @@ from modelyard.hiding import hidden_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from modelyard.preview.revisions import Range
-    from modelyard.preview.stacks import Job
+    from modelyard.preview.revisions import ComparedRange
+    from modelyard.preview.stacks import StackJob
     from modelyard.preview.values import Policing, Preview, StackDiff
     from modelyard.report.code_host import CodeHost, Links
 
@@ -123,7 +123,7 @@ def run(args: Namespace) -> Exit:
     return Exit(shown.code)
 
 
-class Shown(NamedTuple):
+class PreviewOutput(NamedTuple):
     """What a run prints and writes."""
 
     texts: list[str]
@@ -133,7 +133,7 @@ class Shown(NamedTuple):
     code: int
 
 
-def _shown(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None") -> Shown:
+def _shown(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None") -> PreviewOutput:
     """What a run shows: from the cache, or else computed and stored."""
     from modelyard.preview.git import RevisionError
     from modelyard.preview.project import files_named, range_of
@@ -153,7 +153,7 @@ def _shown(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None"
 
         key = key_in(cache)
         if (known := cache.get(key)) is not None:
-            return Shown(*known)
+            return PreviewOutput(*known)
         shown, again = compute()
         if again:
             cache.put_alone(key, key_in, files_named(root), shown)
@@ -167,15 +167,15 @@ def _cache(root: Path, args: Namespace, wanted: Outputs, host: "CodeHost | None"
 
 
 def _computed(
-    root: Path, args: Namespace, wanted: Outputs, *, host: "CodeHost | None", on: Executor, span: "Range"
-) -> tuple[Shown, bool]:
+    root: Path, args: Namespace, wanted: Outputs, *, host: "CodeHost | None", on: Executor, span: "ComparedRange"
+) -> tuple[PreviewOutput, bool]:
     """What a run shows, and whether another run would show and print the same."""
     from modelyard.preview.project import preview
 
     again: list[bool] = []
 
     def run_each(
-        jobs: "Sequence[Job]", work: "Callable[[Job], StackDiff | None]", folders: tuple[Path, ...]
+        jobs: "Sequence[StackJob]", work: "Callable[[StackJob], StackDiff | None]", folders: tuple[Path, ...]
     ) -> "Iterator[StackDiff | None]":
         for found, same in each(jobs, partial(_noted, work), folders, on):
             again.append(same)
@@ -188,10 +188,10 @@ def _computed(
     texts = [_text(found, form, args, host, to_screen=path is None) for form, path in wanted]
     code = _ending(found, args)
     # A stack without a plan is planned again.
-    return Shown(texts, list(found.left_out), code), all(again) and repeatable() and code != Exit.USAGE
+    return PreviewOutput(texts, list(found.left_out), code), all(again) and repeatable() and code != Exit.USAGE
 
 
-def _noted(work: "Callable[[Job], StackDiff | None]", job: "Job") -> "tuple[StackDiff | None, bool]":
+def _noted(work: "Callable[[StackJob], StackDiff | None]", job: "StackJob") -> "tuple[StackDiff | None, bool]":
     return work(job), repeatable()
 
 

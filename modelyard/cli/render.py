@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from modelyard.report.rendered import RenderedRemote
 
 
-class Rendered(NamedTuple):
+class RenderedFiles(NamedTuple):
     """One stack's files by relative name, small enough to pass between processes, or why there are none."""
 
     stack: str
@@ -83,9 +83,9 @@ def run(args: Namespace) -> Exit:
 def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     files = chosen_files(root, args)
     rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args, by)), len(files))
-    shown: list[Rendered] = []
+    shown: list[RenderedFiles] = []
 
-    def kept() -> Iterator[Rendered]:
+    def kept() -> Iterator[RenderedFiles]:
         for one in rendered:
             shown.append(one if args.json or args.show else one._replace(files={}))
             yield one
@@ -126,7 +126,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     return Exit.FINE
 
 
-def _report_left(shown: Sequence[Rendered]) -> None:
+def _report_left(shown: Sequence[RenderedFiles]) -> None:
     """Reports on standard error which objects the files lack."""
     if left := sum(one.left for one in shown):
         from modelyard.stack.words import plural
@@ -149,7 +149,7 @@ def _report_kept(files: Sequence[str]) -> None:
         )
 
 
-def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -> Rendered:
+def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -> RenderedFiles:
     from modelyard.plan.missing import MISSING
 
     name, file = stack
@@ -159,16 +159,16 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
         sys.stderr.write(requests_text(planned))
     result = judged(root, planned, by, today)
     if result.plan is None or result.stack is None:
-        return Rendered(stack=name, files={}, findings=loud(result.findings), failed=Exit.USAGE)
+        return RenderedFiles(stack=name, files={}, findings=loud(result.findings), failed=Exit.USAGE)
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)
     if errors:
-        return Rendered(stack=name, files={}, findings=errors, failed=Exit.FINDINGS)
+        return RenderedFiles(stack=name, files={}, findings=errors, failed=Exit.FINDINGS)
     from modelyard.report.rendered import kustomize_files, rendered_remotes, vendor_files
 
     remotes = rendered_remotes(result.plan)
     if args.format == "kustomize":
         left_out = tuple(one for one in result.plan.findings if one.code == MISSING)
-        return Rendered(name, kustomize_files(result.plan), left_out, remotes=remotes)
+        return RenderedFiles(name, kustomize_files(result.plan), left_out, remotes=remotes)
     from modelyard.plan.autoscaling import as_printed, emptied_replicas
     from modelyard.plan.project import chosen_patches
 
@@ -183,12 +183,12 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
     placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)
     patched = {document.target for _, document in documents}
     left = sum(target.name not in patched for target in result.plan.asked)
-    return Rendered(name, vendor_files(result.plan, documents), placed, remotes=remotes, left=left)
+    return RenderedFiles(name, vendor_files(result.plan, documents), placed, remotes=remotes, left=left)
 
 
-def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:
+def _all_or_none(stacks: Iterable[RenderedFiles], number: int) -> Iterator[RenderedFiles]:
     """Yields the stacks as they arrive; if any had errors, ends the run after the last one with all errors."""
-    failed: list[Rendered] = []
+    failed: list[RenderedFiles] = []
     for one in stacks:
         if one.failed is not Exit.FINE:
             failed.append(one._replace(files={}))
@@ -204,7 +204,7 @@ def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:
     )
 
 
-def _who(failed: Sequence[Rendered], number: int) -> str:
+def _who(failed: Sequence[RenderedFiles], number: int) -> str:
     names = ", ".join(one.stack for one in failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
     have = "has" if len(failed) == 1 else "have"
     return f"{names} has errors" if number == 1 else f"{len(failed)} of {number} stacks {have} errors ({names})"
@@ -214,7 +214,7 @@ _NAMED = 5
 """Most stacks with errors to list by name."""
 
 
-def _print(one: Rendered) -> None:
+def _print(one: RenderedFiles) -> None:
     """Prints the files in sequence: unchanged into a pipe, with escapes on a terminal."""
     terminal = sys.stdout.isatty()
     for name, text in one.files.items():

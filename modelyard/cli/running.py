@@ -11,16 +11,14 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.printing import say_json, say_wrapped
 from modelyard.cli.progress import counted
 from modelyard.cli.signals import on_signal, signal_stop
-from modelyard.engine.automation import Outcome
+from modelyard.engine.automation import EngineOutcome
 from modelyard.engine.failure import EngineError, StaleError, StoppedError
-from modelyard.engine.progress import DONE
+from modelyard.engine.progress import DONE, Report
 from modelyard.engine.stopping import Stopping
 from modelyard.hiding import words_without
 from modelyard.report.style import safe
 
 FORMAT_VERSION = 1
-
-Report = Callable[[str], None]
 
 _PAST = {
     "creating": "created",
@@ -36,7 +34,7 @@ _PAST = {
 def run_engine(
     stack: str,
     args: Namespace,
-    run: Callable[[Report, Stopping], Outcome],
+    run: Callable[[Report, Stopping], EngineOutcome],
     *,
     total: int,
     objects: Iterable[Any] = (),

@@ -21,7 +21,7 @@ from modelyard.cli.streams import style_for
 from modelyard.stack import durations
 
 if TYPE_CHECKING:
-    from modelyard.plan.verification import Check, Checks
+    from modelyard.plan.verification import StackChecks, VerifyCheck
     from modelyard.probes.prometheus import Server
 
 POLL: Final = 5.0
@@ -116,7 +116,7 @@ def run(args: Namespace) -> Exit:
         files = chosen_files(root, args)
         server = _server(args)
 
-        def look(stacks: Sequence[str]) -> "Checks":
+        def look(stacks: Sequence[str]) -> "StackChecks":
             queries = [] if server is None else [_answer(server, query) for query in args.query]
             return {name: (*_checks(root, name, files[name]), *queries) for name in stacks}
 
@@ -140,7 +140,7 @@ def run(args: Namespace) -> Exit:
     return Exit.UNREACHABLE if _unanswered(found, failed) else Exit.FINDINGS
 
 
-def _unanswered(found: "Checks", failed: Sequence[str]) -> bool:
+def _unanswered(found: "StackChecks", failed: Sequence[str]) -> bool:
     """Whether some stack fails only because there was no answer about it."""
     wrong = [{check.state for check in found[stack]} - {"ok"} for stack in failed]
     return {"unknown"} in wrong
@@ -154,7 +154,7 @@ def _server(args: Namespace) -> "Server | None":
     return prometheus(args.prometheus)
 
 
-def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
+def _checks(root: Path, name: str, file: Path) -> "tuple[VerifyCheck, ...]":
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.live import listed
     from modelyard.findings import loud
@@ -173,8 +173,8 @@ def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
     return tuple(checks_of(planned.plan, pods))
 
 
-def _answer(server: "Server", query: str) -> "Check":
-    from modelyard.plan.verification import Check, without_answer
+def _answer(server: "Server", query: str) -> "VerifyCheck":
+    from modelyard.plan.verification import VerifyCheck, without_answer
     from modelyard.probes.prometheus import Refused, ServerError, ask
 
     try:
@@ -184,5 +184,5 @@ def _answer(server: "Server", query: str) -> "Check":
     if isinstance(answer, Refused):
         raise Stop(Exit.USAGE, f"the Prometheus server rejects {query!r}: {answer.words}", "correct the query")
     if answer.series == 0:
-        return Check(kind="query", subject=query, state="failed", found="it is not true")
-    return Check(kind="query", subject=query, state="ok", found="")
+        return VerifyCheck(kind="query", subject=query, state="failed", found="it is not true")
+    return VerifyCheck(kind="query", subject=query, state="ok", found="")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from modelyard.plan.waves import Gate, Wave
-    from modelyard.report.waves import Source
+    from modelyard.report.waves import ProjectSource
 
 FORMATS = ("text", "json", "github", "gitlab", "operator")
 _ORGANIZATION = "organization"
@@ -220,12 +220,12 @@ def _words(args: Namespace) -> Iterator[str]:
         yield from ("--organization", args.organization)
 
 
-def _source(root: Path, args: Namespace) -> "Source":
+def _source(root: Path, args: Namespace) -> "ProjectSource":
     from modelyard.plan.waves import TIMEOUT
     from modelyard.preview.git import RevisionError
     from modelyard.preview.revisions import commit_of, prefix_of
     from modelyard.report.code_host import repository_url
-    from modelyard.report.waves import Source
+    from modelyard.report.waves import ProjectSource
     from modelyard.stack import project_name
 
     if args.query or args.timeout != TIMEOUT or args.bake or args.max_failures:
@@ -241,4 +241,4 @@ def _source(root: Path, args: Namespace) -> "Source":
         words = f"--repo-url {hidden_text(url)!r} is not the address of a git repository"
         raise Stop(Exit.USAGE, words, "begin it with https:// or ssh://, or write git@HOST:PATH")
     with ended_by(Exit.USAGE, RevisionError):
-        return Source(project_name(root), url, commit_of(root, "HEAD"), prefix_of(root), args.organization)
+        return ProjectSource(project_name(root), url, commit_of(root, "HEAD"), prefix_of(root), args.organization)

@@ -41,44 +41,44 @@ JOB_NAME: Final = "batch.kubernetes.io/job-name"
 """Label of a Job's pods: the Job's name."""
 WAITING_QUEUE: Final = "modelyard-held"
 """The queue of stages that wait. No LocalQueue has this name; without a name, Kueue might use its default queue."""
-Objects = tuple[Mapping[str, Any], ...]
+ListedObjects = tuple[Mapping[str, Any], ...]
 
 
 class PoolObjects(NamedTuple):
     """The GPU pool of a cluster, as the API server returned it."""
 
-    nodes: Objects
-    pods: Objects
+    nodes: ListedObjects
+    pods: ListedObjects
     """Pods that have not ended, with or without a node."""
-    workloads: Objects = ()
-    queues: Objects = ()
+    workloads: ListedObjects = ()
+    queues: ListedObjects = ()
     """ClusterQueues."""
-    local_queues: Objects = ()
-    flavors: Objects = ()
-    cohorts: Objects = ()
+    local_queues: ListedObjects = ()
+    flavors: ListedObjects = ()
+    cohorts: ListedObjects = ()
     """Cohorts that are objects."""
     kueue: bool = False
     """Whether the cluster has Kueue."""
     unread: tuple[str, ...] = ()
     """Lists that these credentials may not read."""
-    worker_clusters: Objects = ()
+    worker_clusters: ListedObjects = ()
     """MultiKueueClusters, if requested."""
 
 
 class WorkerClusterObjects(NamedTuple):
     """The objects of a run in a worker cluster, as the API server of that cluster returned them."""
 
-    workloads: Confidential[Objects] | None
+    workloads: Confidential[ListedObjects] | None
     """Workloads in the run's namespace; None: these credentials may not read them."""
-    pods: Confidential[Objects]
+    pods: Confidential[ListedObjects]
     """The run's pods, including ended ones."""
 
 
 class RunObjects(NamedTuple):
     """The objects that submissions created, of all stacks."""
 
-    jobs: Objects
-    ray_jobs: Objects
-    spark_applications: Objects = ()
+    jobs: ListedObjects
+    ray_jobs: ListedObjects
+    spark_applications: ListedObjects = ()
     unread: tuple[str, ...] = ()
     """Lists that these credentials may not read."""

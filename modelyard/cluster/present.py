@@ -64,11 +64,11 @@ def _is_absent(client: Client, key: ObjectKey) -> bool:
     return False
 
 
-State = Literal["built", "building", "failed", "none"]
+BuildState = Literal["built", "building", "failed", "none"]
 """State of a Python environment: that of its build Job, which stays in the cluster."""
 
 
-def build_state(client: Client, namespace: str, job: str) -> State:
+def build_state(client: Client, namespace: str, job: str) -> BuildState:
     """The progress of a build Job.
 
     Args:

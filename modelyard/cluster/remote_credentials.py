@@ -25,7 +25,7 @@ from modelyard.hiding import Confidential
 from modelyard.servers import origin_of
 from modelyard.stack.config import Stack, dotted
 from modelyard.temporary import temporary_folder, write_private
-from modelyard.workloads.facts.remote import RemoteCluster, own_context, remote_clusters
+from modelyard.workloads.facts.remote import ReachedCluster, own_context, remote_clusters
 
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
 """The keys that are read from a kubeconfig's user. Programs and paths would let the author of a Secret choose what runs
@@ -71,7 +71,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
     _done.add(known)
 
 
-def _config(root: Path, stack: Stack, remote: RemoteCluster) -> Confidential[str]:
+def _config(root: Path, stack: Stack, remote: ReachedCluster) -> Confidential[str]:
     """A kubeconfig with one context, that of a remote cluster."""
     cluster = remote.cluster
     try:
@@ -101,7 +101,7 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> Confidential[str
     return Confidential(json.dumps(document))
 
 
-def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -> None:
+def _belongs(remote: ReachedCluster, server: str, authority: Mapping[str, str]) -> None:
     """Allows credentials to go to the address in the stack file.
 
     The author of the stack file may write any address. So the address must be the one in the kubeconfig that contains

@@ -42,7 +42,7 @@ def _wait(answer: httpx2.Response, pause: float) -> float | None:
 
 
 # Counts the requests that a client sends, and the most at a time.
-class Asked(NamedTuple):
+class RequestCount(NamedTuple):
     """The requests that reading one cluster took."""
 
     requests: int
@@ -65,10 +65,10 @@ class Counter:
             "response": [*hooks["response"], self._answered],
         }
 
-    def total(self) -> Asked:
+    def total(self) -> RequestCount:
         """The counts so far."""
         with self._lock:
-            return Asked(self._requests, self._most, self._last - self._first)
+            return RequestCount(self._requests, self._most, self._last - self._first)
 
     def _sent(self, _request: Any) -> None:
         with self._lock:

@@ -10,8 +10,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-Backend = Literal["ray", "celery"]
-Quantity = str | int | float
+BackendName = Literal["ray", "celery"]
+QuantityText = str | int | float
 Duration = str | int
 
 
@@ -41,9 +41,9 @@ class PodSection(TargetSection, total=False):
 
     replicas: int
     """Number of pods; 1 by default."""
-    cpu: Quantity
+    cpu: QuantityText
     """Cores of one pod."""
-    memory: Quantity
+    memory: QuantityText
     """Memory of one pod; for training, memory per GPU."""
     image: str
     """Used in mode ``managed``; in mode ``existing`` the platform keeps its own."""
@@ -52,7 +52,7 @@ class PodSection(TargetSection, total=False):
 class ModelServiceSection(PodSection, total=False):
     """CPU inference; by default 4 cores, 16Gi, and a volume of 50Gi."""
 
-    volume: Quantity
+    volume: QuantityText
     """Local volume for models."""
 
 
@@ -239,8 +239,8 @@ class TrainingSwitchArgs(TargetSection, Surroundings, total=False):
 class RemoteQuotaSection(TypedDict, total=False):
     """What jobs may have in a remote cluster at once."""
 
-    cpu: Quantity
-    memory: Quantity
+    cpu: QuantityText
+    memory: QuantityText
     gpus: int
 
 

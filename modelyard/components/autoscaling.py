@@ -4,9 +4,9 @@ from typing import Unpack
 
 import pulumi
 
-from modelyard.components.arguments import AutoscalingArgs, Backend, autoscaling_section, divided
+from modelyard.components.arguments import AutoscalingArgs, BackendName, autoscaling_section, divided
 from modelyard.components.part import Part
-from modelyard.components.planning import Settings
+from modelyard.components.planning import ComponentSettings
 from modelyard.plan import Plan
 from modelyard.plan.keda import bounds
 from modelyard.stack.config import WORKERS
@@ -23,7 +23,7 @@ class Autoscaling(Part):
         self,
         name: str,
         *,
-        training: Backend = "ray",
+        training: BackendName = "ray",
         plan: Plan | None = None,
         opts: pulumi.ResourceOptions | None = None,
         **args: Unpack[AutoscalingArgs],
@@ -38,7 +38,7 @@ class Autoscaling(Part):
             args: as in the section ``autoscaling`` of a stack file, and ``Surroundings``.
         """
         own, around = divided(args)
-        settings = Settings(autoscaling_section(own), frozenset({WORKERS[training]}), training)
+        settings = ComponentSettings(autoscaling_section(own), frozenset({WORKERS[training]}), training)
         super().__init__(name, plan, settings, around, opts)
 
     def outputs(self) -> dict[str, object]:

@@ -12,7 +12,7 @@ from pulumi_aws import Region, ec2
 
 from modelyard.hardware.instances import may_be_in, region_names, types
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
-from modelyard.hardware.verdict import Use
+from modelyard.hardware.verdict import GpuUse
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.stack.names import instead, repeated
 from modelyard.stack.words import did_you_mean
@@ -105,7 +105,7 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
         if machine.gpu is None or not machine.whole_gpus:
             yield f"{group.name} has {name}: its GPU ({machine.gpu_id}) is not a supported whole GPU"
             continue
-        if is_cuda(aws.cuda) and (wrong := unfit_gpu(machine, Use(aws.cuda, aws.images_embed_ptx))) is not None:
+        if is_cuda(aws.cuda) and (wrong := unfit_gpu(machine, GpuUse(aws.cuda, aws.images_embed_ptx))) is not None:
             yield f"{group.name} has {name}: it has {wrong[0]} ({wrong[1]})"
         needs = max(MEMORY_GB, machine.gpu.memory_gb) * GB_IN_GIB
         if machine.memory_gib is not None and machine.memory_gib <= needs:

@@ -13,7 +13,7 @@ from modelyard.components.arguments import (
     gpu_section,
 )
 from modelyard.components.part import Part
-from modelyard.components.planning import Settings
+from modelyard.components.planning import ComponentSettings
 from modelyard.plan import Plan
 
 
@@ -42,4 +42,4 @@ class CeleryTraining(Part):
         """
         own, around = divided(args)
         sections: dict[str, Any] = {"gpu": gpu_section(gpu), "celery": own, **autoscaling_section(autoscaling)}
-        super().__init__(name, plan, Settings(sections, frozenset({"celery"}), "celery"), around, opts)
+        super().__init__(name, plan, ComponentSettings(sections, frozenset({"celery"}), "celery"), around, opts)

@@ -6,7 +6,7 @@ import pulumi
 
 from modelyard.components.arguments import ModelServiceArgs, divided
 from modelyard.components.part import Part
-from modelyard.components.planning import Settings
+from modelyard.components.planning import ComponentSettings
 from modelyard.plan import Plan
 
 
@@ -30,4 +30,6 @@ class ModelService(Part):
             args: as in the section ``modelService`` of a stack file, and ``Surroundings``.
         """
         own, around = divided(args)
-        super().__init__(name, plan, Settings({"modelService": own}, frozenset({"modelService"})), around, opts)
+        super().__init__(
+            name, plan, ComponentSettings({"modelService": own}, frozenset({"modelService"})), around, opts
+        )

@@ -6,7 +6,7 @@ import pulumi
 
 from modelyard.components.arguments import Surroundings
 from modelyard.components.part import Part
-from modelyard.components.planning import Settings
+from modelyard.components.planning import ComponentSettings
 from modelyard.plan import Plan
 from modelyard.stack.config import ROLES
 
@@ -30,4 +30,4 @@ class OtherTargets(Part):
             opts: options of the component; those of providers are not taken.
             surroundings: its platform and cluster.
         """
-        super().__init__(name, plan, Settings({}, frozenset(ROLES)), surroundings, opts)
+        super().__init__(name, plan, ComponentSettings({}, frozenset(ROLES)), surroundings, opts)

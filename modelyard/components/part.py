@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pulumi
 
 from modelyard.components.arguments import Surroundings
-from modelyard.components.planning import Settings, claim, plan_of_arguments
+from modelyard.components.planning import ComponentSettings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.hooks import Guard, Live, Rollouts, waits_before
 from modelyard.engine.program.resource import PROVIDER, Applied, declare, declare_dropped, last_resource, noted
@@ -28,7 +28,7 @@ class Part(pulumi.ComponentResource):
         self,
         name: str,
         plan: Plan | None,
-        settings: Settings,
+        settings: ComponentSettings,
         surroundings: Surroundings,
         opts: pulumi.ResourceOptions | None,
     ) -> None:

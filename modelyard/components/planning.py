@@ -42,7 +42,7 @@ _claimed: WeakKeyDictionary[Any, dict[tuple[str, ObjectKey], str]] = WeakKeyDict
 """By program: who changes each object, by the identity of its cluster and its key."""
 
 
-class Settings(NamedTuple):
+class ComponentSettings(NamedTuple):
     """What a component asks for."""
 
     sections: Mapping[str, Mapping[str, Any]]
@@ -58,7 +58,7 @@ class Settings(NamedTuple):
 def plan_of_arguments(
     kind: str,
     name: str,
-    settings: Settings,
+    settings: ComponentSettings,
     surroundings: Surroundings,
     opts: pulumi.ResourceOptions | None,
 ) -> Plan:
@@ -126,7 +126,7 @@ def _planned(root: Path, document: str, file: str, line: int, scope: Scope) -> P
     return made._replace(plan=plan, reasons=placed(made.reasons))
 
 
-def _document(settings: Settings, given: Surroundings) -> dict[str, Any]:
+def _document(settings: ComponentSettings, given: Surroundings) -> dict[str, Any]:
     """What stands under ``config`` of a stack file with these settings."""
     cluster = pulumi.Config("kubernetes")
     namespace = given.get("namespace") or cluster.get("namespace")

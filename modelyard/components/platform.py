@@ -7,7 +7,7 @@ import pulumi
 
 from modelyard.components.arguments import (
     AutoscalingSection,
-    Backend,
+    BackendName,
     CelerySection,
     GpuSection,
     ModelServiceSection,
@@ -23,7 +23,7 @@ from modelyard.components.celery_training import CeleryTraining
 from modelyard.components.model_service import ModelService
 from modelyard.components.other_targets import OtherTargets
 from modelyard.components.part import Part, carry_out, dashed, provider_of
-from modelyard.components.planning import Settings, check_arguments, plan_of_arguments
+from modelyard.components.planning import ComponentSettings, check_arguments, plan_of_arguments
 from modelyard.components.ray_cluster import RayCluster
 from modelyard.components.remote_cluster import RemoteCluster
 from modelyard.components.training_switch import TrainingSwitch
@@ -34,7 +34,7 @@ from modelyard.plan import Plan, TargetPlan
 from modelyard.workloads.training import WORKER_ROLES
 
 KIND = "modelyard:index:Platform"
-Kind = (
+ComponentClass = (
     type[TrainingSwitch]
     | type[ModelService]
     | type[RayCluster]
@@ -42,7 +42,7 @@ Kind = (
     | type[Autoscaling]
     | type[OtherTargets]
 )
-PARTS: Mapping[str, Kind] = {
+PARTS: Mapping[str, ComponentClass] = {
     "apiServer": TrainingSwitch,
     "modelService": ModelService,
     "rayHead": RayCluster,
@@ -64,7 +64,7 @@ class Platform(pulumi.ComponentResource):
         name: str,
         plan: Plan | None = None,
         *,
-        training: Backend | None = None,
+        training: BackendName | None = None,
         gpu: str | GpuSection | None = None,
         model_service: ModelServiceSection | None = None,
         ray_head: RayHeadSection | None = None,
@@ -110,9 +110,9 @@ class Platform(pulumi.ComponentResource):
         super().__init__(KIND, name, None, opts)
         whole = plan
         inside = pulumi.ResourceOptions(parent=self)
-        parts: dict[Kind, Part] = {}
+        parts: dict[ComponentClass, Part] = {}
 
-        def part(kind: Kind) -> Part:
+        def part(kind: ComponentClass) -> Part:
             return parts.get(kind) or parts.setdefault(kind, kind(dashed(kind.__name__), plan=whole, opts=inside))
 
         def part_of(target: TargetPlan) -> tuple[Part, pulumi.Input[str] | None]:
@@ -136,11 +136,11 @@ class Platform(pulumi.ComponentResource):
 
 
 def _settings(
-    training: Backend | None,
+    training: BackendName | None,
     gpu: str | GpuSection | None,
     autoscaling: AutoscalingSection | None,
     workloads: Mapping[str, Mapping[str, Any] | None],
-) -> Settings:
+) -> ComponentSettings:
     """What the arguments of a platform ask for; ``workloads`` are by section, None for one that stays as it is."""
     sections = {name: given for name, given in workloads.items() if given is not None}
     if training is not None:
@@ -149,7 +149,7 @@ def _settings(
     if gpu is not None or not roles.isdisjoint(WORKER_ROLES):
         # A missing model is an error of the plan.
         sections["gpu"] = gpu_section(gpu or "")
-    return Settings({**sections, **autoscaling_section(autoscaling)}, roles, training)
+    return ComponentSettings({**sections, **autoscaling_section(autoscaling)}, roles, training)
 
 
 def outputs(plan: Plan) -> dict[str, object]:

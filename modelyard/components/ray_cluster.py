@@ -14,7 +14,7 @@ from modelyard.components.arguments import (
     gpu_section,
 )
 from modelyard.components.part import Part
-from modelyard.components.planning import Settings
+from modelyard.components.planning import ComponentSettings
 from modelyard.plan import Plan
 
 
@@ -51,5 +51,5 @@ class RayCluster(Part):
             "rayWorker": worker or {},
             **autoscaling_section(autoscaling),
         }
-        settings = Settings(sections, frozenset({"rayHead", "rayWorker"}), "ray")
+        settings = ComponentSettings(sections, frozenset({"rayHead", "rayWorker"}), "ray")
         super().__init__(name, plan, settings, surroundings, opts)

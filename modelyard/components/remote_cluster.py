@@ -6,7 +6,7 @@ import pulumi
 
 from modelyard.components.arguments import RemoteClusterArgs
 from modelyard.components.part import provider_of
-from modelyard.components.planning import Settings, claim, plan_of_arguments
+from modelyard.components.planning import ComponentSettings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.hooks import Guard, Live
 from modelyard.engine.program.resource import Applied, declare, declare_dropped
@@ -70,6 +70,6 @@ def _planned(name: str, args: RemoteClusterArgs, opts: pulumi.ResourceOptions | 
     own: dict[str, Any] = {key: value for key, value in args.items() if key not in _AROUND}
     around: Any = {_AROUND[key]: value for key, value in args.items() if key in _AROUND}
     resource = {"name": name, "type": "runtime", "remote": {"cluster": own}}
-    settings = Settings({}, frozenset(), resources=(resource,))
+    settings = ComponentSettings({}, frozenset(), resources=(resource,))
     (made,) = plan_of_arguments("RemoteCluster", name, settings, around, opts).remotes
     return made

@@ -4,9 +4,9 @@ from typing import Unpack
 
 import pulumi
 
-from modelyard.components.arguments import Backend, TrainingSwitchArgs, divided
+from modelyard.components.arguments import BackendName, TrainingSwitchArgs, divided
 from modelyard.components.part import Part
-from modelyard.components.planning import Settings
+from modelyard.components.planning import ComponentSettings
 from modelyard.plan import Plan
 
 
@@ -17,7 +17,7 @@ class TrainingSwitch(Part):
         self,
         name: str,
         *,
-        training: Backend = "ray",
+        training: BackendName = "ray",
         plan: Plan | None = None,
         opts: pulumi.ResourceOptions | None = None,
         **args: Unpack[TrainingSwitchArgs],
@@ -32,4 +32,6 @@ class TrainingSwitch(Part):
             args: Deployment and container of the API server, and ``Surroundings``.
         """
         own, around = divided(args)
-        super().__init__(name, plan, Settings({"apiServer": own}, frozenset({"apiServer"}), training), around, opts)
+        super().__init__(
+            name, plan, ComponentSettings({"apiServer": own}, frozenset({"apiServer"}), training), around, opts
+        )

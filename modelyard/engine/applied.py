@@ -11,11 +11,11 @@ from pulumi import automation
 
 from modelyard.cluster.engine_state import RECORD, remote_of, state_objects_in
 from modelyard.engine.failure import EngineError, other_cluster
-from modelyard.engine.run import Run
+from modelyard.engine.run import EngineRun
 from modelyard.files import parse_json, wrong_form
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, StateObject, key_of
-from modelyard.plan.drift import FORMAT_VERSION, Applied
+from modelyard.plan.drift import FORMAT_VERSION, AppliedObject
 from modelyard.plan.undo.ledger import ours
 from modelyard.stack import Stack
 from modelyard.workloads.facts.remote import remote_clusters
@@ -32,7 +32,7 @@ class AppliedStack(NamedTuple):
 
     cluster: str | None
     """Identity of the cluster; None if no apply ever finished."""
-    targets: tuple[Applied, ...]
+    targets: tuple[AppliedObject, ...]
     forgotten: tuple[ObjectKey, ...] = ()
     """Objects that the stack owns as a whole, and that a refresh did not find and removed from the state: no destroy
     would delete them."""
@@ -79,7 +79,7 @@ def applied_stack(root: Path, stack: str, *, history: bool = False) -> AppliedSt
         NothingAppliedError: the state does not have the stack.
         EngineError: there is no engine, or the state cannot be found or read.
     """
-    with Run("apply", lambda _line: None) as run:
+    with EngineRun("apply", lambda _line: None) as run:
         selected = run.select(root, stack, create=False)
         failed = history and _failed(selected)
     try:
@@ -177,7 +177,7 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
     known = begun | requests.keys() | set(_objects(resources)) | {key for key, one in held.items() if not one.managed}
     return AppliedStack(
         cluster_of(resources),
-        tuple(Applied(key, Confidential(requests.get(key)), key not in begun) for key in sorted(known)),
+        tuple(AppliedObject(key, Confidential(requests.get(key)), key not in begun) for key in sorted(known)),
         tuple(sorted(key for key, one in held.items() if one.forgotten and key not in begun)),
         objects=held,
     )

@@ -11,7 +11,7 @@ from modelyard.cluster.kubeconfig import known_contexts, with_aliases
 from modelyard.engine.applied import cluster_of
 from modelyard.engine.failure import FORGET_REMOTE, EngineError, other_cluster
 from modelyard.engine.progress import Report
-from modelyard.engine.run import Run
+from modelyard.engine.run import EngineRun
 from modelyard.engine.stopping import GENTLY, Stopping
 from modelyard.plan import Plan
 from modelyard.plan.store import plan_to_json
@@ -19,7 +19,7 @@ from modelyard.probes.values import NO_DRAIN, STOP
 from modelyard.temporary import temporary_folder, write_private
 
 
-class Outcome(NamedTuple):
+class EngineOutcome(NamedTuple):
     """The result of a run of the engine."""
 
     result: str
@@ -28,7 +28,9 @@ class Outcome(NamedTuple):
     outputs: Mapping[str, Any]
 
 
-def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = None, *, drain: bool = True) -> Outcome:
+def apply(
+    root: Path, plan: Plan, report: Report, stopping: Stopping | None = None, *, drain: bool = True
+) -> EngineOutcome:
     """Runs ``up`` of a plan's stack.
 
     The program plans again, and changes nothing unless the new plan equals ``plan``.
@@ -57,7 +59,7 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
         variables = {"MODELYARD_PLAN": str(approved), STOP: f"{os.getpid()}:{stop}"} | (
             {} if drain else {NO_DRAIN: "true"}
         )
-        with Run("apply", heard, stopping) as run:
+        with EngineRun("apply", heard, stopping) as run:
             stack = run.select(root, plan.stack, create=True, variables=variables)
             # The program checks this too, but after the engine has looked for the stack's objects in the clusters.
             for one in plan.clusters:
@@ -76,7 +78,7 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )
-    return Outcome(done.summary.result, run.changes, run.outputs)
+    return EngineOutcome(done.summary.result, run.changes, run.outputs)
 
 
 def destroy(
@@ -85,7 +87,7 @@ def destroy(
     report: Report,
     stopping: Stopping | None = None,
     contexts: Mapping[str, str | None] | None = None,
-) -> Outcome:
+) -> EngineOutcome:
     """Runs ``destroy`` of a stack.
 
     Args:
@@ -99,14 +101,14 @@ def destroy(
     Raises:
         EngineError: the state does not have the stack, or as for :func:`apply`.
     """
-    with temporary_folder() as folder, Run("destroy", report, stopping) as run:
+    with temporary_folder() as folder, EngineRun("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
         if contexts is not None:
             run.add(selected, redirected_contexts(run.resources, contexts, folder))
         done = run.follow(
             selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
         )
-    return Outcome(done.summary.result, run.changes, {})
+    return EngineOutcome(done.summary.result, run.changes, {})
 
 
 # The contexts by which the engine reaches what was applied: it first reads with those of the last apply.

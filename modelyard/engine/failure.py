@@ -38,9 +38,9 @@ _UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeou
 FORGET_REMOTE = "modelyard explain REM014"
 """Explains how to forget a single remote cluster."""
 
-Lock = Literal["free", "freed", "unknown"]
+LockState = Literal["free", "freed", "unknown"]
 """What happened to the lock of the state: released by the engine, taken from a killed engine, or unknown."""
-_LOCKS: dict[Lock, str] = {
+_LOCKS: dict[LockState, str] = {
     "free": "",
     "freed": "the state is unlocked again. ",
     "unknown": "Pulumi may have left the state locked: pulumi cancel --stack {stack} unlocks it. ",
@@ -86,7 +86,7 @@ def other_cluster(stack: str, *, remote: str, context: str | None, applied_to: s
     )
 
 
-def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) -> StoppedError:
+def stopped(number: int, verb: str, stack: str, progress: Progress, lock: LockState) -> StoppedError:
     """The error after a signal, with the steps that the run did and did not finish.
 
     Args:
@@ -103,12 +103,12 @@ def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) 
     )
 
 
-def killed(verb: str, stack: str, lock: Lock) -> EngineError:
+def killed(verb: str, stack: str, lock: LockState) -> EngineError:
     """The error after something else ended the engine, such as the kernel when memory ran out."""
     return EngineError(f"Pulumi was killed while it ran {verb} {stack}", _goes_on(verb, stack, lock))
 
 
-def _goes_on(verb: str, stack: str, lock: Lock) -> str:
+def _goes_on(verb: str, stack: str, lock: LockState) -> str:
     return f"{_LOCKS[lock].format(stack=stack)}modelyard {verb} {stack} finishes the rest"
 
 

@@ -26,7 +26,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UnknownValueError
 
-from modelyard.policy.pack import Listed, Pack, Resource
+from modelyard.policy.pack import ListedPolicy, Pack, SeenResource
 
 
 def serve(program: str) -> None:
@@ -48,7 +48,7 @@ def policies(pack: Pack) -> list[Policy]:
     return [_of_stack(pack, one) if one.of_stack else _of_resource(pack, one) for one in pack.policies()]
 
 
-def _of_resource(pack: Pack, listed: Listed) -> ResourceValidationPolicy:
+def _of_resource(pack: Pack, listed: ListedPolicy) -> ResourceValidationPolicy:
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         for message in pack.of_resource(listed.name, _resource(args), _plain(args.get_config())[0]):
             report(message, None)
@@ -56,7 +56,7 @@ def _of_resource(pack: Pack, listed: Listed) -> ResourceValidationPolicy:
     return ResourceValidationPolicy(validate=validate, **_about(listed))
 
 
-def _of_stack(pack: Pack, listed: Listed) -> StackValidationPolicy:
+def _of_stack(pack: Pack, listed: ListedPolicy) -> StackValidationPolicy:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         resources = [_resource(one) for one in args.resources]
         for message, urn in pack.of_stack(listed.name, resources, _plain(args.get_config())[0]):
@@ -65,7 +65,7 @@ def _of_stack(pack: Pack, listed: Listed) -> StackValidationPolicy:
     return StackValidationPolicy(validate=validate, **_about(listed))
 
 
-def _about(listed: Listed) -> dict[str, Any]:
+def _about(listed: ListedPolicy) -> dict[str, Any]:
     return {
         "name": listed.name,
         "description": listed.title,
@@ -75,9 +75,9 @@ def _about(listed: Listed) -> dict[str, Any]:
     }
 
 
-def _resource(found: ResourceValidationArgs | PolicyResource) -> Resource:
+def _resource(found: ResourceValidationArgs | PolicyResource) -> SeenResource:
     props, complete = _plain(found.props)
-    return Resource(found.urn, found.resource_type, found.name, props, complete)
+    return SeenResource(found.urn, found.resource_type, found.name, props, complete)
 
 
 def _plain(value: Any) -> tuple[Any, bool]:

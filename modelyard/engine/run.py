@@ -21,7 +21,7 @@ from pulumi.automation.errors import create_command_error
 from modelyard.cluster.backend import backend_variables
 from modelyard.cluster.engine_state import INSTALL, NO_ENGINE, default_passphrase
 from modelyard.engine import keeper
-from modelyard.engine.failure import EngineError, Lock, NothingAppliedError, failure, killed, stopped
+from modelyard.engine.failure import EngineError, LockState, NothingAppliedError, failure, killed, stopped
 from modelyard.engine.progress import Progress, Report
 from modelyard.engine.stopping import Stopping
 from modelyard.files import parse_json
@@ -31,7 +31,7 @@ OnEvent = Callable[[events.EngineEvent], None]
 Result = TypeVar("Result")
 
 
-class Run:
+class EngineRun:
     """A run of one engine operation, as a context manager.
 
     Without ``stopping`` from the caller, only an exception ends the run early.
@@ -87,17 +87,17 @@ class Run:
             command = Command(self._stopping, self._report)
             workspace = Workspace(str(root), given, command)
             try:
-                selected = Stack(stack, workspace, mode)
+                selected = EngineStack(stack, workspace, mode)
             except automation.StackAlreadyExistsError:
                 # Another first apply has created it since this one looked.
-                selected = Stack(stack, workspace, StackInitMode.SELECT)
+                selected = EngineStack(stack, workspace, StackInitMode.SELECT)
         except automation.StackNotFoundError as error:
             raise NothingAppliedError(
                 f"Pulumi's state has no stack {stack}",
                 "check PULUMI_BACKEND_URL and the backend of Pulumi.yaml, or run modelyard apply first",
             ) from error
         except automation.CommandError as error:
-            lock: Lock = "unknown" if command is not None and command.killed else "free"
+            lock: LockState = "unknown" if command is not None and command.killed else "free"
             raise self._ended(stack, lock, failure(stack, (), str(error))) from error
         except (
             automation.InvalidVersionError,
@@ -147,13 +147,13 @@ class Run:
         self._progress.on_event(event)
         self._stopping.listens(not self._progress.over)
 
-    def _ended(self, stack: str, lock: Lock, wrong: EngineError) -> EngineError:
+    def _ended(self, stack: str, lock: LockState, wrong: EngineError) -> EngineError:
         """The error that ends the run: about the signal if there was one, or else about the failure."""
         if self._stopping.signal is not None:
             return stopped(self._stopping.signal, self._verb, stack, self._progress, lock)
         return wrong if lock == "free" else killed(self._verb, stack, lock)
 
-    def _lock(self, stack: automation.Stack) -> Lock:
+    def _lock(self, stack: automation.Stack) -> LockState:
         """What happened to the state's lock; releases the lock of a killed engine if this run held it."""
         command = stack.workspace.pulumi_command
         if not (isinstance(command, Command) and command.killed):
@@ -301,7 +301,7 @@ class Workspace(automation.LocalWorkspace):
         return str(done.stdout)
 
 
-class Stack(automation.Stack):
+class EngineStack(automation.Stack):
     """A stack whose run is one command of Pulumi: the engine's events show the outputs and the end of the run.
 
     Pulumi's library would run two more commands for these, each of which takes as long as a small run. Of the value of

@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple
 
 from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, version
 
-Mode = Literal["native", "compatible", "ptx", "dropped"]
+CudaMode = Literal["native", "compatible", "ptx", "dropped"]
 Driver = tuple[int, ...]
 
 
 class Code(NamedTuple):
     """How the code of a CUDA version reaches a GPU."""
 
-    mode: Mode
+    mode: CudaMode
     sm: str = ""
     """The GPU code that runs, such as ``sm_86``; empty if none does."""
     beyond: bool = False

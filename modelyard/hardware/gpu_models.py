@@ -88,7 +88,7 @@ class Ambiguous(NamedTuple):
     gpus: tuple[GpuModel, ...]
 
 
-class Unknown(NamedTuple):
+class UnknownGpu(NamedTuple):
     """A name that no GPU has."""
 
     name: str
@@ -96,7 +96,7 @@ class Unknown(NamedTuple):
     """Similar names that would resolve, nearest first."""
 
 
-class Labels(NamedTuple):
+class GpuLabels(NamedTuple):
     """How clusters and clouds name the GPUs (``data/labels.csv``)."""
 
     products: Mapping[str, tuple[str, ...]]
@@ -188,7 +188,7 @@ def together(name: str, variants: Sequence[GpuModel]) -> GpuModel:
 
 
 @lru_cache(maxsize=1)
-def labels() -> Labels:
+def labels() -> GpuLabels:
     """Returns the label table, which is read once."""
     products: dict[str, list[str]] = {}
     aliases: list[tuple[str, str]] = []
@@ -203,7 +203,7 @@ def labels() -> Labels:
             aws[aws_name, aws_memory] = gpu
         if evidence.startswith("unverified"):
             unverified.add(product)
-    return Labels(
+    return GpuLabels(
         {gpu: tuple(sorted(names)) for gpu, names in products.items()}, tuple(aliases), aws, frozenset(unverified)
     )
 
@@ -214,15 +214,15 @@ def resolve(name: str) -> GpuModel | None:
     return by_id(ids[0]) if len(ids) == 1 else None
 
 
-def find(name: str) -> GpuModel | Ambiguous | Unknown:
+def find(name: str) -> GpuModel | Ambiguous | UnknownGpu:
     """Resolves ``name``, and if it is not one GPU, returns why.
 
     Returns:
-        The GPU; ``Ambiguous`` with the GPUs if several share the name; otherwise ``Unknown`` with similar names.
+        The GPU; ``Ambiguous`` with the GPUs if several share the name; otherwise ``UnknownGpu`` with similar names.
     """
     found = _ids(name)
     if found is None:
-        return Unknown(name, _suggestions(name))
+        return UnknownGpu(name, _suggestions(name))
     if len(found) == 1:
         return by_id(found[0])
     return Ambiguous(name, tuple(by_id(one) for one in found))
@@ -248,7 +248,7 @@ def not_one_gpu(name: str) -> str:
     match find(name):
         case Ambiguous(_, sharing):
             return f"{plain(name)!r} is the name of {len(sharing)} GPUs: {', '.join(gpu.id for gpu in sharing)}"
-        case Unknown(name, _):
+        case UnknownGpu(name, _):
             return f"unknown GPU {plain(name)!r}"
         case _:
             return ""
@@ -259,9 +259,9 @@ def near_gpus(name: str) -> str:
     match find(name):
         case Ambiguous(_, sharing):
             return f"name one of them: {', '.join(gpu.id for gpu in sharing)}"
-        case Unknown(name, _) if _OTHER_MAKERS.match(name):
+        case UnknownGpu(name, _) if _OTHER_MAKERS.match(name):
             return "the platform's images need CUDA, which only NVIDIA's GPUs run; `modelyard gpus` lists them"
-        case Unknown(_, suggestions):
+        case UnknownGpu(_, suggestions):
             close = f"did you mean {listed(suggestions)}? " if suggestions else ""
             return f"{close}`modelyard gpus` lists all GPUs; define another one in {HARDWARE_FILE}"
         case _:

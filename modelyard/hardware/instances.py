@@ -112,7 +112,7 @@ _APART = ("us-gov", "us-iso", "cn-")
 """Prefixes of regions that a standard AWS account does not reach (partitions aws-us-gov, aws-iso, aws-cn)."""
 
 
-class Row(NamedTuple):
+class RegionRow(NamedTuple):
     """One row of the table of regions."""
 
     cloud: str
@@ -142,7 +142,7 @@ class Offered(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def table() -> tuple[Row, ...]:
+def table() -> tuple[RegionRow, ...]:
     """Returns every row, in the table's order."""
     return tuple(_row(row) for row in rows("regions.csv"))
 
@@ -201,10 +201,10 @@ def may_be_in(instance: Instance, region: str) -> bool:
     return not places or any(place.region == region for place in places)
 
 
-def _row(row: list[str]) -> Row:
+def _row(row: list[str]) -> RegionRow:
     cloud, types, says, regions, date, unverified, source = row
     pairs = (part.partition("=") for part in regions.split())
-    return Row(
+    return RegionRow(
         cloud=cloud,
         types=types,
         names=says == "names",

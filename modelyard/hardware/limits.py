@@ -7,7 +7,7 @@ and inference (``REQ`` in ``data/README.md``). Its GB are read as 10^9 bytes, th
 from typing import NamedTuple
 
 
-class Listed(NamedTuple):
+class SupportedGpu(NamedTuple):
     """One row of the table of supported GPUs."""
 
     tflops: int
@@ -16,12 +16,12 @@ class Listed(NamedTuple):
     nvlink: bool
 
 
-LISTED: dict[str, Listed] = {
-    "A100": Listed(312, 40, True),
-    "V100": Listed(112, 32, True),
-    "A10": Listed(125, 24, False),
-    "A30": Listed(165, 24, True),
-    "A40": Listed(150, 48, True),
+LISTED: dict[str, SupportedGpu] = {
+    "A100": SupportedGpu(312, 40, True),
+    "V100": SupportedGpu(112, 32, True),
+    "A10": SupportedGpu(125, 24, False),
+    "A30": SupportedGpu(165, 24, True),
+    "A40": SupportedGpu(150, 48, True),
 }
 """Supported GPUs by name (requirements, list of supported GPUs). It overrides the alternative."""
 

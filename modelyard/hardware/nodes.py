@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware import cuda as toolkits
-from modelyard.hardware.gpu_models import GpuModel, Unknown, by_id, find, labels, products, resolve
+from modelyard.hardware.gpu_models import GpuModel, UnknownGpu, by_id, find, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA, MEMORY_GB
 from modelyard.hardware.rules.shared import PodSizes, falls_short, gpu_of, least_gi, spelled
 from modelyard.kube.state import Node
@@ -25,10 +25,10 @@ from modelyard.names import (
     is_slice,
 )
 from modelyard.quantity import GB, parse, times
-from modelyard.stack.config import Path, SeenGpu, Stack
+from modelyard.stack.config import SeenGpu, Stack, StackPath
 from modelyard.stack.words import few, listed, nearest, plain, plural
 
-Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
+GpuDivision = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
 _MIB = 2**20
 # Drivers and ECC use a few per cent of the nominal memory; the smallest fractions on the market use half.
@@ -42,7 +42,7 @@ class NodeGpus(NamedTuple):
     """None if the node has no GPU or nothing names its GPU."""
     whole: int
     """GPUs that a pod gets whole."""
-    kind: Kind
+    kind: GpuDivision
     """What ``nvidia.com/gpu`` means on this node; ``unknown`` if the GPU is unknown."""
     product: str
     """The label or instance type that names the GPU, empty without one."""
@@ -84,7 +84,7 @@ def meant_product(product: str | None, nodes: Iterable[Node]) -> str | None:
     there = {node.labels[PRODUCT_LABEL] for node in nodes if PRODUCT_LABEL in node.labels}
     if product is None or product in there:
         return None
-    if isinstance(find(product), Unknown):
+    if isinstance(find(product), UnknownGpu):
         return nearest(product, sorted(there), 0.8)
     return product[:-1] if product[-1:].isalpha() and product[:-1] in there else None
 
@@ -130,7 +130,7 @@ def check_nodes(stack: Stack, nodes: Iterable[Node], training: PodSizes) -> tupl
 def with_nodes(stack: Stack, nodes: Iterable[Node]) -> Stack:
     """Returns the stack with what nodes say of its GPU, if its name is unknown and nodes have that name."""
     gpu = stack.config.gpu
-    if not isinstance(find(gpu.model), Unknown):
+    if not isinstance(find(gpu.model), UnknownGpu):
         return stack
     wanted = gpu.model.strip().casefold()
     memory = {
@@ -150,7 +150,7 @@ def _unknown_findings(stack: Stack) -> list[Finding]:
     """Returns what cannot be checked for a GPU whose name is unknown, if a waiver accepts that."""
     gpu = stack.config.gpu
     waived = any(one.code == "GPU002" for one in stack.config.waivers)
-    if not waived or not isinstance(find(gpu.model), Unknown) or (gpu.seen and gpu.seen.memory_gb is not None):
+    if not waived or not isinstance(find(gpu.model), UnknownGpu) or (gpu.seen and gpu.seen.memory_gb is not None):
         return []
     lost = f"memory is checked for {MEMORY_GB} GB a pod, not for the GPU"
     if gpu.seen is None:
@@ -173,7 +173,7 @@ def _unknown_findings(stack: Stack) -> list[Finding]:
 def _plugin_findings(stack: Stack, nodes: tuple[Node, ...]) -> list[Finding]:
     """Returns the nodes with a GPU that the stack names, but without a device plugin that offers it to pods."""
     config = stack.config
-    places: dict[str, Path] = {}
+    places: dict[str, StackPath] = {}
     for name, where in (
         (config.gpu.model, ("gpu", "model")),
         *((one.gpu, ("resources", index, "gpu")) for index, one in enumerate(config.resources) if one.gpu),
@@ -181,8 +181,8 @@ def _plugin_findings(stack: Stack, nodes: tuple[Node, ...]) -> list[Finding]:
         gpu = resolve(name)
         for label in products(gpu) if gpu is not None else ():
             places.setdefault(label, where)
-    without: dict[Path, list[str]] = {}
-    others: Counter[Path] = Counter()
+    without: dict[StackPath, list[str]] = {}
+    others: Counter[StackPath] = Counter()
     for node in nodes:
         place = places.get(node.labels.get(PRODUCT_LABEL, ""))
         if place is None:
@@ -295,7 +295,7 @@ def _disk_findings(stack: Stack, nodes: tuple[Node, ...]) -> list[Finding]:
     ]
 
 
-def _kind(node_labels: Mapping[str, str], gpu: GpuModel | None, product: str, count: int, slices: bool) -> Kind:
+def _kind(node_labels: Mapping[str, str], gpu: GpuModel | None, product: str, count: int, slices: bool) -> GpuDivision:
     if "-MIG-" in product or "cloud.google.com/gke-gpu-partition-size" in node_labels:
         return "mig"
     if _shared(node_labels, product):

@@ -20,7 +20,7 @@ from modelyard.stack import codes
 from modelyard.stack.entries import entries, parse_entries
 from modelyard.stack.mistakes import Mistake, given, name, of_problem
 from modelyard.stack.yaml.document import Document
-from modelyard.stack.yaml.source import Problem
+from modelyard.stack.yaml.source import TextProblem
 
 _SCHEMA: Final = Path(__file__).with_name("hardware.schema.json")
 _P = ParamSpec("_P")
@@ -66,7 +66,7 @@ def load_gpus(root: Path) -> OwnGpus:
     except ReadError as error:
         if error.missing and not (root / HARDWARE_FILE).is_symlink():
             return OwnGpus()
-        problem = Problem(codes.UNREADABLE, f"{HARDWARE_FILE} cannot be read: {error.reason}", remedy=error.remedy)
+        problem = TextProblem(codes.UNREADABLE, f"{HARDWARE_FILE} cannot be read: {error.reason}", remedy=error.remedy)
         return OwnGpus(findings=(of_problem(problem, HARDWARE_FILE),))
     return load_text(content)
 

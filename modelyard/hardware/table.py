@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from modelyard.hardware.gpu_models import GpuModel, gpu_models, own_gpus, products
 from modelyard.hardware.limits import DEFAULT_CUDA, FLOOR_TFLOPS
-from modelyard.hardware.verdict import Rule, Use, Verdict, verdict
+from modelyard.hardware.verdict import GpuUse, Verdict, VerdictRule, verdict
 
 
-class Row(NamedTuple):
+class JudgedGpu(NamedTuple):
     """One GPU and the rules' verdict on it."""
 
     id: str
@@ -27,7 +27,7 @@ class Row(NamedTuple):
     compute_mark: str
     supported: str
     """``yes``, ``no`` or ``unknown``."""
-    rule: Rule
+    rule: VerdictRule
     brief: str
     """The reason in a few words: what decides the verdict."""
     why: str
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     """Where the numbers of a GPU that the project defines come from; empty for the others."""
 
 
-def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[Row, ...]:
+def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[JudgedGpu, ...]:
     """Returns every GPU, a project's own too: supported ones first, listed ones first among them, then by falling
     throughput and by id.
 
@@ -54,9 +54,9 @@ _LINKS = {"built_in": "built in", "bridge": "bridge", "mixed": "depends", "": "y
 """Forms of NVLink in words; a project's own GPU states none."""
 
 
-def _row(gpu: GpuModel, cuda: str, embeds_ptx: bool) -> Row:
-    found = verdict(gpu, Use(cuda, embeds_ptx))
-    return Row(
+def _row(gpu: GpuModel, cuda: str, embeds_ptx: bool) -> JudgedGpu:
+    found = verdict(gpu, GpuUse(cuda, embeds_ptx))
+    return JudgedGpu(
         id=gpu.id,
         name=gpu.name,
         arch=gpu.arch,
@@ -90,5 +90,5 @@ def _brief(found: Verdict) -> str:
     return f"{speed}, {how}"
 
 
-def _order(row: Row) -> tuple[int, bool, float, str]:
+def _order(row: JudgedGpu) -> tuple[int, bool, float, str]:
     return ("yes", "unknown", "no").index(row.supported), row.rule != "table", -(row.tflops or 0.0), row.id

@@ -6,8 +6,8 @@ reach the throughput of the A10. The list was made for CUDA 11.7: where a platfo
 still needs code for that version. An unknown number decides nothing: the verdict is then "unknown", an error
 with words. An unverified number is used with its mark.
 
-What runs on the GPU decides how much of that is required (``Use``): the throughput of the A10 is for training, and the
-CUDA version is that of the images that run there.
+What runs on the GPU decides how much of that is required (``GpuUse``): the throughput of the A10 is for training, and
+the CUDA version is that of the images that run there.
 """
 
 from functools import lru_cache
@@ -18,11 +18,11 @@ from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.gpu_models import GpuModel, labels, products, version
 from modelyard.hardware.limits import DEFAULT_CUDA, DEVICE_PLUGIN_COMPUTE, FLOOR_TFLOPS, LISTED
 
-Rule = Literal["table", "alternative"]
+VerdictRule = Literal["table", "alternative"]
 _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.ADVICE: 0}
 
 
-class Use(NamedTuple):
+class GpuUse(NamedTuple):
     """What runs on a GPU, as far as the verdict depends on it."""
 
     cuda: str | None = DEFAULT_CUDA
@@ -35,11 +35,11 @@ class Use(NamedTuple):
     """Whether the images are the platform's, not the user's own."""
 
 
-TRAINING: Final = Use()
+TRAINING: Final = GpuUse()
 """The platform's own training, with the images that the vendor ships."""
 
 
-class Problem(NamedTuple):
+class GpuProblem(NamedTuple):
     """One thing that keeps a GPU from being plainly supported."""
 
     code: str
@@ -58,21 +58,21 @@ class Verdict(NamedTuple):
     """The answer for one GPU and one use."""
 
     gpu: GpuModel
-    use: Use
+    use: GpuUse
     supported: bool | None
     """None where an unknown number leaves it open."""
-    rule: Rule
+    rule: VerdictRule
     """Which rule decided."""
     code: toolkits.Code
     """How images of that CUDA version reach the GPU."""
     reason: str
     """One line: what was compared, with the marks of uncertain numbers."""
-    problems: tuple[Problem, ...]
+    problems: tuple[GpuProblem, ...]
     uncertain: tuple[str, ...]
     """The marked numbers that the verdict rests on, such as ``fp16_tensor_dense_tflops (weak source)``."""
 
     @property
-    def refusals(self) -> tuple[Problem, ...]:
+    def refusals(self) -> tuple[GpuProblem, ...]:
         """What keeps the GPU from being used, wherever it is: in the cluster, in a node pool, in a rented machine.
         Empty where it is supported.
         """
@@ -85,7 +85,7 @@ class Verdict(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def verdict(gpu: GpuModel, use: Use = TRAINING) -> Verdict:
+def verdict(gpu: GpuModel, use: GpuUse = TRAINING) -> Verdict:
     """Whether ``gpu``, a GPU or family from ``resolve``, is supported for ``use``.
 
     Raises:
@@ -101,7 +101,7 @@ def verdict(gpu: GpuModel, use: Use = TRAINING) -> Verdict:
         parts.append(_listed(gpu))
         if use.trains and gpu.memory_gb < listed.memory_gb:
             problems.append(
-                Problem(
+                GpuProblem(
                     "GPU009",
                     Severity.WARNING,
                     f"{gpu.short} has {gpu.memory_gb} GB, but the listed {gpu.family} has {listed.memory_gb} GB",
@@ -167,7 +167,7 @@ def _throughput(gpu: GpuModel) -> str:
     return f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)} {sign} {FLOOR_TFLOPS}"
 
 
-def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
+def _throughput_problems(gpu: GpuModel, use: GpuUse) -> list[GpuProblem]:
     cuda = f" --cuda {use.cuda}" if use.cuda not in (None, DEFAULT_CUDA) else ""
     choose = f"choose {', '.join(LISTED)}, or another from `modelyard gpus --supported{cuda}`"
     accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
@@ -178,7 +178,7 @@ def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     if gpu.tflops is None:
         summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is {FLOOR_TFLOPS} TFLOPS (the A10)"
         return [
-            Problem(
+            GpuProblem(
                 "GPU004",
                 Severity.ERROR if use.trains else Severity.WARNING,
                 summary,
@@ -194,10 +194,10 @@ def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     brief = f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores"
     if use.trains:
         summary = f"{gpu.short} is not supported: {has}; the minimum is {FLOOR_TFLOPS} (the A10)"
-        return [Problem("GPU001", Severity.ERROR, summary, choose, brief=brief, detail=why)]
+        return [GpuProblem("GPU001", Severity.ERROR, summary, choose, brief=brief, detail=why)]
     summary = f"{gpu.short} is not supported for training: {has}; the minimum is {FLOOR_TFLOPS} (the A10)"
     remedy = f"keep it if its jobs are fast enough, or {choose}"
-    return [Problem("GPU001", Severity.WARNING, summary, remedy, brief=brief, detail=why)]
+    return [GpuProblem("GPU001", Severity.WARNING, summary, remedy, brief=brief, detail=why)]
 
 
 def _code(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> str:
@@ -225,7 +225,7 @@ def _old_driver(gpu: GpuModel, cuda: str) -> str:
     return ""
 
 
-def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem]:
+def _cuda_problems(gpu: GpuModel, use: GpuUse, code: toolkits.Code) -> list[GpuProblem]:
     first, last, compute = _dotted(gpu.cuda_first), _dotted(gpu.cuda_last), _dotted(gpu.compute)
     where = "platform.cuda" if use.platform else "cuda of the resource, of runtime or of notebooks"
     if use.cuda is None:
@@ -233,7 +233,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
             return []
         bounds = f"{first} or newer" if gpu.ongoing else f"{first} to {last}"
         return [
-            Problem(
+            GpuProblem(
                 "GPU005",
                 Severity.ADVICE,
                 f"{gpu.short} needs images of CUDA {bounds}, but the CUDA version of its images is not set",
@@ -242,7 +242,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
         ]
     if code.mode == "dropped":
         return [
-            Problem(
+            GpuProblem(
                 "GPU005",
                 Severity.ERROR,
                 f"CUDA {use.cuda} no longer has code for {gpu.short} (compute capability {compute})",
@@ -255,7 +255,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
     native = f"(compute capability {compute}, native from CUDA {first})"
     if use.embeds_ptx:
         return [
-            Problem(
+            GpuProblem(
                 "GPU005",
                 Severity.WARNING,
                 f"{gpu.short} runs CUDA {use.cuda} only through the PTX of the images {native}",
@@ -264,7 +264,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
         ]
     embed = "set platform.imagesEmbedPtx" if use.platform else "waive GPU005"
     return [
-        Problem(
+        GpuProblem(
             "GPU005",
             Severity.ERROR,
             f"CUDA {use.cuda} has no machine code for {gpu.short} {native}",
@@ -275,11 +275,11 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
     ]
 
 
-def _plugin_problems(gpu: GpuModel) -> list[Problem]:
+def _plugin_problems(gpu: GpuModel) -> list[GpuProblem]:
     if gpu.compute >= DEVICE_PLUGIN_COMPUTE:
         return []
     return [
-        Problem(
+        GpuProblem(
             "GPU006",
             Severity.ERROR,
             f"the NVIDIA device plugin does not run on {gpu.short} (compute capability {_dotted(gpu.compute)})",
@@ -289,10 +289,10 @@ def _plugin_problems(gpu: GpuModel) -> list[Problem]:
     ]
 
 
-def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...], reason: str) -> Problem:
+def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...], reason: str) -> GpuProblem:
     unseen = [product for product in products(gpu) if product in labels().unverified]
     label = f"; its node label {', '.join(unseen)} is unverified too" if unseen else ""
-    return Problem(
+    return GpuProblem(
         "GPU007",
         Severity.ADVICE,
         f"the result for {gpu.short} rests on unverified numbers: {', '.join(uncertain)}{label}",

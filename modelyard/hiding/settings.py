@@ -7,7 +7,7 @@ from typing import Final
 from modelyard.hiding.names import is_hidden_or_plain, is_secret
 from modelyard.patterns import regex
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
 _DOTTED: Final = r"[A-Za-z_][\w-]*(?:\.[\w-]+)+"
 """A name that no variable of a shell can have."""
 _WORD: Final = r"(?P<quote>[\"']?)(?P<value>[^\s\"'=:(){}\[\]<>][^\s\"']*)(?P=quote)[ \t]*;?[ \t]*$"
@@ -54,7 +54,7 @@ _SQL = regex(
 """The password of a user in SQL."""
 
 
-def setting_places(text: str) -> list[Span]:
+def setting_places(text: str) -> list[TextSpan]:
     """Returns the positions of secrets in a text that may be a file of settings, each within a line or over several."""
     found = [*_whole(text, _DIRECTIVE), *_whole(text, _USER)]
     if "identified" in (words := text.lower()) or "password" in words:
@@ -68,11 +68,11 @@ def setting_places(text: str) -> list[Span]:
     return _apart([(start, end) for start, end in found if not _is_plain("secret", text[start:end])])
 
 
-def _whole(text: str, pattern: re.Pattern[str]) -> Iterator[Span]:
+def _whole(text: str, pattern: re.Pattern[str]) -> Iterator[TextSpan]:
     return (found.span("value") for found in pattern.finditer(text))
 
 
-def _lines(text: str) -> Iterator[Span]:
+def _lines(text: str) -> Iterator[TextSpan]:
     for found in _LINE.finditer(text):
         name, value = found["name"], found["value"]
         # A sentence may end like that.
@@ -89,7 +89,7 @@ def _lines(text: str) -> Iterator[Span]:
             yield found.start("value"), end
 
 
-def _over_lines(text: str) -> Iterator[Span]:
+def _over_lines(text: str) -> Iterator[TextSpan]:
     for pattern in (_CONTINUED, _JOINED, _TRIPLE):
         for found in pattern.finditer(text):
             name = found["name"] or found["spaced"]
@@ -106,7 +106,7 @@ def _over_lines(text: str) -> Iterator[Span]:
                 yield start, end
 
 
-def _each_line(text: str, start: int, end: int) -> Iterator[Span]:
+def _each_line(text: str, start: int, end: int) -> Iterator[TextSpan]:
     """Yields the words of each line of a value, without the backslash at their end."""
     for line in re.finditer(r"[^\n]+", text[start:end]):
         words = line[0].strip().removesuffix("\\").rstrip()
@@ -115,7 +115,7 @@ def _each_line(text: str, start: int, end: int) -> Iterator[Span]:
             yield at, at + len(words)
 
 
-def _tags(text: str) -> Iterator[Span]:
+def _tags(text: str) -> Iterator[TextSpan]:
     """Yields values of tags that an attribute names: ``<property name="password" value="x"/>``."""
     for tag in _TAG.finditer(text):
         names = [
@@ -130,7 +130,7 @@ def _tags(text: str) -> Iterator[Span]:
         yield from values
 
 
-def _group(found: re.Match[str], *groups: str | int) -> Span:
+def _group(found: re.Match[str], *groups: str | int) -> TextSpan:
     """Returns the position of the group that matched; ``(-1, -1)`` if none did."""
     return next((found.span(group) for group in groups if found[group] is not None), (-1, -1))
 
@@ -139,9 +139,9 @@ def _is_plain(name: str, value: str) -> bool:
     return not value or is_hidden_or_plain(name, value) or value.startswith(("{{", "${", "$(", "<"))
 
 
-def _apart(places: list[Span]) -> list[Span]:
+def _apart(places: list[TextSpan]) -> list[TextSpan]:
     """Returns the places in order; of two that overlap, the first."""
-    apart: list[Span] = []
+    apart: list[TextSpan] = []
     for start, end in sorted(places, key=lambda place: (place[0], -place[1])):
         if not apart or start >= apart[-1][1]:
             apart.append((start, end))

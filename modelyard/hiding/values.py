@@ -17,7 +17,7 @@ from modelyard.patterns import regex
 
 DATA: Final = ("data", "stringData", "binaryData")
 """Fields of a Secret whose values are secret, regardless of their names."""
-Path = tuple[str | int, ...]
+ValuePath = tuple[str | int, ...]
 _LONGEST: Final = 1024 * 1024
 """Length of the longest text that is parsed as a document."""
 _REMEMBERED: Final = 128 * 1024
@@ -384,7 +384,7 @@ def _hidden_places(text: str, documents: list[Any]) -> Iterator[tuple[int, int]]
             yield at, at + len(secret)
 
 
-def hidden_leaves(value: Any, shown: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+def hidden_leaves(value: Any, shown: Any, path: ValuePath = ()) -> Iterator[tuple[ValuePath, Any, Any]]:
     """Yields the texts, numbers and so on of a value with their paths and what ``hidden`` shows of them.
 
     Leaves out mappings and lists of which it shows everything. If it hides one whole, it hides each value in it.

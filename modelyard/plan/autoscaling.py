@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from modelyard.catalog import Document, Selected
+from modelyard.catalog import PatchDocument, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.hiding import Confidential
@@ -74,7 +74,7 @@ def check_autoscaling(
             )
 
 
-def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document]) -> Iterator[Finding]:
+def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[PatchDocument]) -> Iterator[Finding]:
     """Documents whose empty ``replicas:`` would start or stop pods when a tool merges them.
 
     modelyard never sends an empty field: it holds the number until the autoscaler has set one. A strategic merge treats

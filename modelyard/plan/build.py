@@ -17,7 +17,7 @@ from modelyard.kube.scheduling.room import Room, room_of
 from modelyard.kube.state import ClusterState, Node
 from modelyard.names import HARDWARE_FILE
 from modelyard.plan.autoscaling import check_autoscaling, check_scalers
-from modelyard.plan.checks.needed import Absent, check_needed
+from modelyard.plan.checks.needed import FindAbsent, check_needed
 from modelyard.plan.checks.placement import check_placement, check_quotas
 from modelyard.plan.checks.queues import check_clusters, check_deleted, check_fixed, check_queues
 from modelyard.plan.checks.sizes import check_sizes
@@ -54,7 +54,7 @@ def make_plan(
     today: date,
     ask: Ask | None = None,
     remotes: Sequence[RemoteStart] = (),
-    absent: Absent | None = None,
+    absent: FindAbsent | None = None,
     waits: bool = True,
 ) -> Plan:
     """The plan of one stack against a starting state.

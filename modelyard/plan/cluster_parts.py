@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.kube.state import ObjectKey, key_of
-from modelyard.stack.config import Path, Platform, Stack
+from modelyard.stack.config import Platform, Stack, StackPath
 from modelyard.workloads import Facts, Workload, every_workload, present, sized_resources, stack_facts
 from modelyard.workloads.facts.fact import tree_of, values_of
-from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clusters
+from modelyard.workloads.facts.remote import REMOTE, ReachedCluster, remote_clusters
 
 if TYPE_CHECKING:
     from modelyard.workloads.sizing import Sized
@@ -26,7 +26,7 @@ class ClusterPart(NamedTuple):
     cluster."""
     known: Facts
     """The facts that patches and rules may ask for."""
-    path: Path
+    path: StackPath
     """The path in the stack file of the cluster's namespace and other settings."""
     sizes: "tuple[Sized, ...]" = ()
     """The stack's resources with their jobs, in the home cluster."""
@@ -49,7 +49,7 @@ class ClusterPart(NamedTuple):
         """The patch with the places in the stack file that concern this cluster."""
         return one._replace(sources={name: self._written(where) for name, where in one.sources.items()})
 
-    def _written(self, where: Path) -> Path:
+    def _written(self, where: StackPath) -> StackPath:
         """The place of a fact in the stack file: the facts of a remote cluster are below the cluster's path."""
         return (*self.path, *where[1:]) if where[:1] == ("remote",) else where
 
@@ -74,7 +74,7 @@ def home_part(stack: Stack) -> ClusterPart:
     )
 
 
-def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
+def remote_part(stack: Stack, remote: ReachedCluster) -> ClusterPart:
     """The part in a remote cluster, which has nothing of the platform."""
     config = stack.config
     there = config._replace(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.catalog.library import META, TEMPLATE, PatchVersion, Phase
-from modelyard.catalog.templates import Document
+from modelyard.catalog.templates import PatchDocument
 from modelyard.findings import MOST_COUNTED, Finding, Severity
 from modelyard.hiding import words_without
 from modelyard.kube import merge
@@ -28,7 +28,7 @@ WHOLE_LIST = "OWN018"
 PERCENTAGE = regex(r"[0-9]{1,5}%")
 
 
-class Conflict(NamedTuple):
+class PatchConflict(NamedTuple):
     """Two patches that give one field different values."""
 
     earlier: PatchVersion
@@ -54,11 +54,11 @@ class Composed(NamedTuple):
     """The type of the target; lists in ``items`` merge by item in it."""
     items: Mapping[Path, str]
     """Lists that are sent as a whole but of which patches change items, with the field that identifies an item."""
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[PatchConflict, ...]
 
 
 def compose(
-    parts: Iterable[tuple[PatchVersion, Document]], schema: merge.Type, target: str
+    parts: Iterable[tuple[PatchVersion, PatchDocument]], schema: merge.Type, target: str
 ) -> tuple[Composed, tuple[Finding, ...]]:
     """Merges a target's documents in order.
 
@@ -70,7 +70,7 @@ def compose(
     body: dict[str, Any] = {}
     asked: dict[Path, tuple[str, Any]] = {}
     patches: list[str] = []
-    conflicts: list[Conflict] = []
+    conflicts: list[PatchConflict] = []
     phase: Phase = "normal"
     fits = True
     parts = tuple(parts)
@@ -91,7 +91,7 @@ def compose(
             earlier, wanted = asked.get(change.path, (patch.id, change.after))
             if wanted != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
                 values = _shown(document, change.path, wanted, change.after)
-                conflicts.append(Conflict(named[earlier], patch, change.path, values))
+                conflicts.append(PatchConflict(named[earlier], patch, change.path, values))
             elif wanted != change.after or change.path not in asked:
                 asked[change.path] = patch.id, change.after
                 if wanted is not None and change.after is None:
@@ -134,7 +134,7 @@ def _unsent(patch: PatchVersion, target: str, where: str, directive: str) -> Fin
 
 
 def _with_items(
-    parts: Iterable[tuple[PatchVersion, Document]], schema: merge.Type, target: str
+    parts: Iterable[tuple[PatchVersion, PatchDocument]], schema: merge.Type, target: str
 ) -> tuple[merge.Type, dict[Path, str], list[Finding]]:
     """The type in which the lists that patches name in ``items`` merge by item, those lists, and wrong entries."""
     items: dict[Path, str] = {}
@@ -302,7 +302,7 @@ def first_phase(phases: Iterable[Phase]) -> Phase:
     return min(phases, key=_PHASE_RANK.__getitem__)
 
 
-def _shown(document: Document, path: Path, first: Any, second: Any) -> tuple[str, str]:
+def _shown(document: PatchDocument, path: Path, first: Any, second: Any) -> tuple[str, str]:
     """The values of two patches for one field, as findings show them."""
     body = document.body.reveal()
     key = ObjectKey(str(body.get("apiVersion")), str(body.get("kind")), "", document.target)

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator
 from modelyard.catalog.library import TEMPLATE
 from modelyard.findings import Finding, Severity
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.compose import Conflict
+from modelyard.plan.compose import PatchConflict
 from modelyard.plan.missing import shared_object, sharing
 from modelyard.stack.config import Stack
 from modelyard.workloads import Workload
 
 
 def conflict_findings(
-    conflicts: Iterable[Conflict], key: ObjectKey, workloads: tuple[Workload, ...], stack: Stack
+    conflicts: Iterable[PatchConflict], key: ObjectKey, workloads: tuple[Workload, ...], stack: Stack
 ) -> Iterator[Finding]:
     """The findings about the conflicts of one target, each at what the user can change: their own patch, else the
     stack file.
@@ -27,7 +27,7 @@ def conflict_findings(
             yield _of_built_in(conflict, key.name, stack)
 
 
-def _of_own(conflict: Conflict, target: str) -> Finding:
+def _of_own(conflict: PatchConflict, target: str) -> Finding:
     """The finding about a conflict with a patch of the project."""
     if conflict.earlier.id == conflict.later.id:
         found = _finding(conflict, target, "keep one of the two values")
@@ -40,7 +40,7 @@ def _of_own(conflict: Conflict, target: str) -> Finding:
     return _finding(conflict, target, remedy)._replace(file=f"{own.file}/{TEMPLATE}")
 
 
-def _of_built_in(conflict: Conflict, target: str, stack: Stack) -> Finding:
+def _of_built_in(conflict: PatchConflict, target: str, stack: Stack) -> Finding:
     """The finding about a conflict of two built-in patches, which do not conflict unless a stack changes its choice."""
     names = conflict.later.name, conflict.earlier.name
     listed = {choice.name: index for index, choice in enumerate(stack.config.patches)}
@@ -52,7 +52,7 @@ def _of_built_in(conflict: Conflict, target: str, stack: Stack) -> Finding:
     return stack.place(_finding(conflict, target, remedy), "patches")
 
 
-def _finding(conflict: Conflict, target: str, remedy: str) -> Finding:
+def _finding(conflict: PatchConflict, target: str, remedy: str) -> Finding:
     first, second = conflict.values
     return Finding(
         "PAT010",

@@ -9,17 +9,17 @@ from modelyard.kube.state import Scaler
 from modelyard.plan.autoscaling import most_replicas, scalers_of, wakes
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Plan, TargetPlan
-from modelyard.probes import Drain
+from modelyard.probes import BackendDrain
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
 from modelyard.workloads.training import BACKENDS, backend_of, is_head
-from modelyard.workloads.training.backend import HeadService, NoJobSource, Source
+from modelyard.workloads.training.backend import HeadService, JobSource, NoJobSource
 
 UNKNOWN_JOBS = "RES105"
 """Code of the finding that nothing reports whether a backend runs a job."""
 
 
-def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
+def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[BackendDrain, ...]:
     """The drains of a plan: one for each training backend, for all targets of the backend whose change stops a pod that
     a job may need.
 
@@ -42,16 +42,16 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
             and (_stops(target, targets, awake, trained) or _stops_by_keda(scaled.get(target.key), awake))
         ]
         # Objects that the stack no longer asks for may belong to another Ray cluster than its current ones.
-        asked: dict[Source, list[TargetPlan]] = {}
+        asked: dict[JobSource, list[TargetPlan]] = {}
         for target in sorted(waiting, key=lambda one: not is_head(one.role)):
             asked.setdefault(_source_of(target, targets, backend.source(stack)), []).append(target)
         for source, those in asked.items():
             names = tuple(target.name for target in those)
-            found.append(Drain(backend.name, names, config.drain.timeout, _quiet(config, targets), source))
+            found.append(BackendDrain(backend.name, names, config.drain.timeout, _quiet(config, targets), source))
     return tuple(found)
 
 
-def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source) -> Source:
+def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: JobSource) -> JobSource:
     """The source of a target's jobs: for a target that the stack no longer asks for, its former Ray head."""
     if not (target.dropped and isinstance(source, HeadService)):
         return source
@@ -133,7 +133,7 @@ def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
     return max((target.grace_period for target in targets if target.name == route), default=grace_of(None))
 
 
-def check_drains(config: Config, wanted: Iterable[Drain]) -> Iterator[Finding]:
+def check_drains(config: Config, wanted: Iterable[BackendDrain]) -> Iterator[Finding]:
     """Findings about drains that cannot succeed."""
     for drain in wanted:
         if isinstance(drain.source, NoJobSource):
@@ -151,7 +151,7 @@ def check_drains(config: Config, wanted: Iterable[Drain]) -> Iterator[Finding]:
             )
 
 
-def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
+def unanswerable(drain: BackendDrain, why: str, remedy: str) -> Finding:
     """The finding that nothing can report whether a backend is idle."""
     return Finding(
         UNKNOWN_JOBS,
@@ -173,7 +173,7 @@ def refused(plan: Plan) -> Plan:
     return plan._replace(findings=findings)
 
 
-def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
+def left_behind(stack: Stack, plan: Plan) -> tuple[BackendDrain, ...]:
     """The backends that get no new requests after this plan, and have no pods for requests left in their queue.
 
     This happens if a switch is reverted before it ends. No drain waits for these requests, so a finding reports them.
@@ -185,5 +185,5 @@ def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
     for backend in BACKENDS.values():
         asleep = [one.name for one in plan.targets if one.role == backend.worker and one.replicas[1] == 0]
         if asleep and backend.name not in {config.training, *(drain.backend for drain in plan.drains)}:
-            found.append(Drain(backend.name, tuple(asleep), config.drain.timeout, 0, backend.source(stack)))
+            found.append(BackendDrain(backend.name, tuple(asleep), config.drain.timeout, 0, backend.source(stack)))
     return tuple(found)

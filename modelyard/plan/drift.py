@@ -15,18 +15,18 @@ from modelyard.kube.state import ObjectKey, annotations_of
 from modelyard.names import FIELD_MANAGER
 from modelyard.plan.ownership import MODE_ANNOTATION
 from modelyard.plan.secrets import hidden_change, hidden_field
-from modelyard.plan.undo.ledger import Part, at, has, known_ledger
+from modelyard.plan.undo.ledger import ListField, at, has, known_ledger
 from modelyard.plan.values import TargetPlan
 
 FORMAT_VERSION = 1
 """The version of applied requests in the engine's state, and of the JSON form of drift."""
 
-State = Literal["same", "changed", "gone", "unfinished"]
+DriftState = Literal["same", "changed", "gone", "unfinished"]
 StackState = Literal["same", "drifted", "nothing", "unknown"]
 """``nothing``: nothing is applied. ``unknown``: the engine's state or the cluster is unreachable."""
 
 
-class Applied(NamedTuple):
+class AppliedObject(NamedTuple):
     """What was last applied to one object."""
 
     key: ObjectKey
@@ -53,7 +53,7 @@ class TargetDrift(NamedTuple):
     """How one object differs from what was applied."""
 
     key: ObjectKey
-    state: State
+    state: DriftState
     """``gone`` means the whole object. ``unfinished``: nothing else changed it, but its last apply never ended."""
     fields: tuple[FieldDrift, ...] = ()
     managed: bool = False
@@ -93,7 +93,7 @@ def kept(target: TargetPlan) -> dict[str, Any]:
 
 
 def compare(
-    applied: Iterable[Applied],
+    applied: Iterable[AppliedObject],
     live: Confidential[Mapping[ObjectKey, dict[str, Any]]],
     schemas: merge.MergeSchema,
 ) -> tuple[TargetDrift, ...]:
@@ -106,7 +106,7 @@ def compare(
     return tuple(_target(one, objects.get(one.key), schemas) for one in sorted(applied, key=lambda one: one.key))
 
 
-def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeSchema) -> TargetDrift:
+def _target(applied: AppliedObject, live: dict[str, Any] | None, schemas: merge.MergeSchema) -> TargetDrift:
     request = applied.request.reveal()
     managed = request is not None and annotations_of(request).get(MODE_ANNOTATION) == "managed"
     if live is None:
@@ -115,7 +115,7 @@ def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeS
         return TargetDrift(applied.key, "unfinished")
     schema = schemas.of(applied.key.api_version, applied.key.kind)
     fields = tuple(_fields(applied.key, request, live, schema))
-    state: State = "changed" if fields else "same" if applied.finished else "unfinished"
+    state: DriftState = "changed" if fields else "same" if applied.finished else "unfinished"
     return TargetDrift(applied.key, state, fields, managed)
 
 
@@ -143,7 +143,7 @@ def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schem
 
 
 def _parts(
-    key: ObjectKey, path: Path, parts: Iterable[Part], request: dict[str, Any], live: dict[str, Any]
+    key: ObjectKey, path: Path, parts: Iterable[ListField], request: dict[str, Any], live: dict[str, Any]
 ) -> Iterator[FieldDrift]:
     """The fields that differ of those that patches set in a list; its other fields are not modelyard's."""
     holders = merge.owners(live, path)

@@ -8,7 +8,7 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
-from modelyard.probes import Drain, JobSourceError
+from modelyard.probes import BackendDrain, JobSourceError
 from modelyard.probes.asking import ask
 from modelyard.stack import waive
 from modelyard.stack.config import Stack
@@ -35,7 +35,7 @@ def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
     return plan._replace(findings=(*plan.findings, *ordered(judged)))
 
 
-def _look(drain: Drain) -> Finding:
+def _look(drain: BackendDrain) -> Finding:
     try:
         seen = ask(drain.source)
     except JobSourceError as error:
@@ -51,7 +51,7 @@ def _look(drain: Drain) -> Finding:
     )
 
 
-def _look_back(drain: Drain) -> Finding | None:
+def _look_back(drain: BackendDrain) -> Finding | None:
     """The requests left in the queue of a backend that new requests leave; None where no answer reports any."""
     try:
         seen = ask(drain.source)

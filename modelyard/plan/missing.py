@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from modelyard.catalog import Document, PatchVersion, Selected
+from modelyard.catalog import PatchDocument, PatchVersion, Selected
 from modelyard.catalog.library import TEMPLATE
 from modelyard.findings import Finding, Severity
 from modelyard.kube.merge import Path
@@ -19,7 +19,10 @@ MISSING = "PAT013"
 
 
 def missing_target(
-    key: ObjectKey, workloads: tuple[Workload, ...], parts: list[tuple[PatchVersion, Document]], state: ClusterState
+    key: ObjectKey,
+    workloads: tuple[Workload, ...],
+    parts: list[tuple[PatchVersion, PatchDocument]],
+    state: ClusterState,
 ) -> Finding:
     """The finding for an object that patches need and the cluster does not have, with the nearest name."""
     # An object of another kind may have this name, too.
@@ -61,7 +64,7 @@ def missing_target(
     )
 
 
-def _of_other_kind(key: ObjectKey, workload: Workload, parts: list[tuple[PatchVersion, Document]]) -> Finding:
+def _of_other_kind(key: ObjectKey, workload: Workload, parts: list[tuple[PatchVersion, PatchDocument]]) -> Finding:
     """The finding about patches for another kind of object than the workload is."""
     patches = list(dict.fromkeys(patch.id for patch, _ in parts))
     verb = "changes" if len(patches) == 1 else "change"
@@ -161,7 +164,7 @@ def shared_object(those: tuple[Workload, ...]) -> Finding:
 def missing_containers(
     key: ObjectKey,
     workloads: tuple[Workload, ...],
-    parts: list[tuple[PatchVersion, Document]],
+    parts: list[tuple[PatchVersion, PatchDocument]],
     live: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """One finding for each container or init container that patches change and the object does not have."""
@@ -176,7 +179,7 @@ def _missing(
     key: ObjectKey,
     *,
     workloads: tuple[Workload, ...],
-    parts: list[tuple[PatchVersion, Document]],
+    parts: list[tuple[PatchVersion, PatchDocument]],
     live: Mapping[str, Any],
 ) -> Iterator[Finding]:
     have = _containers(live, place, kind)

@@ -13,11 +13,11 @@ from modelyard.hardware.rules.gpu import use_findings
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE
-from modelyard.plan.checks.job_nodes import Ask
+from modelyard.plan.checks.job_nodes import RunRequest
 from modelyard.plan.checks.jobs import check_pod_room
 from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.runs.jobs import Submission, notebook_environment, submission
-from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, labels_of, nodes_of, notebook_facts, products_of
+from modelyard.runs.notebooks import TEMPLATE, Chosen, NotebookPaths, labels_of, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, waive
 from modelyard.workloads.gpu_uses import notebook_use
 from modelyard.workloads.notebooks import notebook_sizes
@@ -31,7 +31,7 @@ def notebook_job(
     stack: Stack,
     name: str,
     *,
-    place: Place,
+    place: NotebookPaths,
     chosen: Chosen,
     parameters: Mapping[str, str],
     today: date,
@@ -61,7 +61,7 @@ def check_notebook_room(
     """
     config, part, team = stack.config, chosen.part, chosen.team
     resource = part.resource if part is not None else GPU_RESOURCE
-    ask = Ask(
+    ask = RunRequest(
         team=team.name if team is not None else None,
         requests=(
             ("cpu", quantity.parse(config.notebooks.cpu)),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from modelyard.catalog import Document, Library, PatchVersion, Selected, left_out
+from modelyard.catalog import Library, PatchDocument, PatchVersion, Selected, left_out
 from modelyard.catalog.library import TEMPLATE
 from modelyard.cluster import Answer, Question
 from modelyard.findings import Finding, Severity, first_of_each
@@ -170,7 +170,7 @@ def _quiet(one: Prepared, unscaled: Set[tuple[str, str]], installers: tuple[str,
     return (*installers, *(owner.manager for owner in holders if owner.subresource == "scale"))
 
 
-Parts = Mapping[ObjectKey, list[tuple[PatchVersion, Document]]]
+PatchOutputs = Mapping[ObjectKey, list[tuple[PatchVersion, PatchDocument]]]
 """The output of the patches of each object, in merge order."""
 Bases = Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]]
 """The objects that the stack owns (mode managed), and the patch versions whose bases they are."""
@@ -179,13 +179,13 @@ Bases = Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]]
 class _Rendered(NamedTuple):
     """What the patches of a stack render."""
 
-    parts: Parts
+    parts: PatchOutputs
     bases: Bases
     findings: list[Finding]
 
 
 def _rendered(chosen: Iterable[Selected], config: Config) -> _Rendered:
-    parts: dict[ObjectKey, list[tuple[PatchVersion, Document]]] = {}
+    parts: dict[ObjectKey, list[tuple[PatchVersion, PatchDocument]]] = {}
     bases: dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]] = {}
     findings: list[Finding] = []
     incomplete: set[ObjectKey] = set()
@@ -281,7 +281,7 @@ def _exists(schema: merge.Type, path: merge.Path) -> bool:
     return kind is not None
 
 
-def _elsewhere(patch: PatchVersion, document: Document, namespace: str) -> Iterator[Finding]:
+def _elsewhere(patch: PatchVersion, document: PatchDocument, namespace: str) -> Iterator[Finding]:
     """Yields the warning about a document that names another namespace than that of the object that it changes."""
     metadata = document.body.reveal().get("metadata")
     named = metadata.get("namespace") if isinstance(metadata, dict) else None
@@ -297,7 +297,7 @@ def _elsewhere(patch: PatchVersion, document: Document, namespace: str) -> Itera
         )
 
 
-def _key(document: Document, namespace: str) -> ObjectKey:
+def _key(document: PatchDocument, namespace: str) -> ObjectKey:
     body = document.body.reveal()
     return ObjectKey(body["apiVersion"], body["kind"], namespace, document.target)
 

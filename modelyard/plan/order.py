@@ -15,7 +15,7 @@ from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.reach import kind_rank
 from modelyard.plan.values import Step, TargetPlan
-from modelyard.probes import Drain, described
+from modelyard.probes import BackendDrain, described
 from modelyard.probes.values import PATIENCE
 from modelyard.stack.config import Config
 from modelyard.stack.durations import in_words
@@ -54,7 +54,7 @@ def order(
     targets: Iterable[TargetPlan],
     workloads: Iterable[Workload],
     room: Room,
-    drains: Sequence[Drain] = (),
+    drains: Sequence[BackendDrain] = (),
     *,
     waits: bool = True,
 ) -> Order:
@@ -153,7 +153,7 @@ def _ahead(by_name: Mapping[str, TargetPlan], ups: Iterable[str], waiting: Seque
 
 
 def _longest_wait(
-    downs: Iterable[TargetPlan], drains: Sequence[Drain], scaled: Mapping[ObjectKey, Scaling]
+    downs: Iterable[TargetPlan], drains: Sequence[BackendDrain], scaled: Mapping[ObjectKey, Scaling]
 ) -> tuple[int, bool]:
     """Seconds until the old backend's GPUs are free at the latest, and whether the plan drains all of it."""
     limits = {name: drain.limit for drain in drains for name in drain.targets}
@@ -166,7 +166,7 @@ def _longest_wait(
     return max(waits, default=0), bool(running) and all(target.name in limits for target in running)
 
 
-def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Drain]) -> tuple[str, ...]:
+def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[BackendDrain]) -> tuple[str, ...]:
     """The training targets with each waiting head right before its backend's first target."""
     if not heads:
         return tuple(names)
@@ -178,12 +178,12 @@ def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Dra
 def _steps(
     targets: Sequence[TargetPlan],
     switch: Switch | None,
-    drains: Sequence[Drain],
+    drains: Sequence[BackendDrain],
     ahead: Sequence[str],
     scaled: Mapping[ObjectKey, Scaling],
 ) -> Iterator[Step]:
     """Each changed target's step, with the drain before the first target that waits for a backend."""
-    reported: set[Drain] = set()
+    reported: set[BackendDrain] = set()
     waits = {name: drain for drain in drains for name in drain.targets}
     for target in targets:
         if target.action == "none":
@@ -201,7 +201,7 @@ def _steps(
         yield Step(target.name, _phase(target), why)
 
 
-def _why_drain(drain: Drain) -> str:
+def _why_drain(drain: BackendDrain) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
         return f"waits {idle}; no source is configured that shows this, so an apply is refused"
@@ -242,7 +242,7 @@ def _to_backend(ups: Iterable[TargetPlan]) -> str:
     return titles.pop() if len(titles) == 1 else "the other backend"
 
 
-def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
+def _why(target: TargetPlan, switch: Switch | None, drain: BackendDrain | None) -> str:
     phase = _phase(target)
     if target.action == "delete":
         return _why_delete(target, drain)
@@ -268,7 +268,7 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
     return "" if target.managed and not target.role else "no running pod is replaced"
 
 
-def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
+def _why_scaling(scaling: Scaling, drain: BackendDrain | None) -> str:
     name = scaling.scaled.name if scaling.scaled is not None else "its target"
     before, after = scaling.most
     if scaling.scaler.action == "delete":
@@ -290,7 +290,7 @@ def _to(most: int | None) -> str:
     return f"scales down to {plural(most, 'pod')}" if most else "stops the pods"
 
 
-def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
+def _why_delete(target: TargetPlan, drain: BackendDrain | None) -> str:
     if drain is not None:
         return f"is deleted once {drain.name} is idle"
     if target.gpus[0]:
@@ -320,7 +320,7 @@ def _why_up(target: TargetPlan, switch: Switch) -> str:
     return "starts beside the old backend: the nodes have GPUs for both"
 
 
-def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
+def _why_down(target: TargetPlan, switch: Switch, drain: BackendDrain | None) -> str:
     jobs = "it has no pods"
     if drain is not None:
         # After "the autoscaler stops its pods" or a sentence about KEDA, "it" would be ambiguous.

@@ -24,7 +24,7 @@ from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import WORKLOAD_KINDS
-from modelyard.kube.scheduling.placement import Wanted, placed, wanted_of
+from modelyard.kube.scheduling.placement import WantedPods, placed, wanted_of
 from modelyard.kube.state import ClusterState, ObjectKey, Quota
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
@@ -43,9 +43,9 @@ from modelyard.workloads.facts.remote import remote_clusters
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.cluster.requests import Asked
+    from modelyard.cluster.requests import RequestCount
     from modelyard.kube.state import StateObject
-    from modelyard.plan.cost.file import Loaded
+    from modelyard.plan.cost.file import LoadedPrices
     from modelyard.plan.cost.prices import Prices
 
 
@@ -58,7 +58,7 @@ class Planned(NamedTuple):
     """Why there is no plan."""
     state: ClusterState | None = None
     """The starting state of the plan."""
-    asked: "Asked | None" = None
+    asked: "RequestCount | None" = None
     """The requests that were sent to the API server; None for an offline plan."""
     remotes: Mapping[str, ClusterState] = {}
     """The starting states of the stack's remote clusters, by name."""
@@ -231,7 +231,7 @@ def state_after(state: ClusterState, plan: Plan | None) -> ClusterState:
     return state._replace(objects=Confidential({key: body for key, body in objects.items() if body}), quotas=quotas)
 
 
-def _wanted(target: TargetPlan) -> Iterator[Wanted]:
+def _wanted(target: TargetPlan) -> Iterator[WantedPods]:
     """The pods that a changed target asks for."""
     if target.key.kind in WORKLOAD_KINDS and target.action != "none":
         before, after = target.before.reveal(), target.after.reveal()
@@ -280,7 +280,7 @@ def named_files(stack: Stack) -> tuple[str, ...]:
     return (*prices, *lists, *(lock_file(one.name) for one in config.environments))
 
 
-def named_prices(root: Path, stack: Stack) -> "Loaded":
+def named_prices(root: Path, stack: Stack) -> "LoadedPrices":
     """The prices of the file that a stack names, with all findings about it; no prices if a finding is an error."""
     if stack.config.prices is None:
         return None, ()

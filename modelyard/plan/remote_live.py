@@ -18,7 +18,7 @@ from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.undo.findings import unlisted
 from modelyard.stack.config import Stack
 from modelyard.stack.remote import controller_url
-from modelyard.workloads.facts.remote import RemoteCluster, queue_of, remote_clusters
+from modelyard.workloads.facts.remote import ReachedCluster, queue_of, remote_clusters
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -57,7 +57,7 @@ def live_remotes(
     return tuple(starts), tuple(findings)
 
 
-def remote_client(stack: Stack, remote: RemoteCluster) -> "Client":
+def remote_client(stack: Stack, remote: ReachedCluster) -> "Client":
     """A client for a remote cluster of a stack.
 
     Raises:
@@ -69,7 +69,7 @@ def remote_client(stack: Stack, remote: RemoteCluster) -> "Client":
         raise _unreached(stack, remote, error) from error
 
 
-def _unreached(stack: Stack, remote: RemoteCluster, error: ClusterError) -> ClusterError:
+def _unreached(stack: Stack, remote: ReachedCluster, error: ClusterError) -> ClusterError:
     """The error with the remote cluster's name, and its place in the stack file."""
     place = ":".join(str(part) for part in (stack.file, *stack.positions.get(remote.path, ())))
     return ClusterError(
@@ -78,7 +78,7 @@ def _unreached(stack: Stack, remote: RemoteCluster, error: ClusterError) -> Clus
     )
 
 
-def controller_mismatch(remote: RemoteCluster, client: "Client") -> str:
+def controller_mismatch(remote: ReachedCluster, client: "Client") -> str:
     """What is wrong if a context points to another API server than ``controller``; empty if it does not."""
     server = str(client.config.cluster.server)
     context, controller = remote.context, remote.cluster.controller
@@ -88,7 +88,7 @@ def controller_mismatch(remote: RemoteCluster, client: "Client") -> str:
     return f"context {context} points to {server}, but controller of {remote.name} is {controller}"
 
 
-def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) -> tuple[str, str]:
+def unfit_cluster(remote: ReachedCluster, client: "Client", own: ClusterState) -> tuple[str, str]:
     """Why a context's cluster cannot be planned, and what to do; empty if it can.
 
     Raises:
@@ -107,7 +107,7 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
     return "", ""
 
 
-def objects_to_read(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:
+def objects_to_read(stack: Stack, library: Library, remote: ReachedCluster) -> tuple[ObjectKey, ...]:
     """The objects that a plan of a remote cluster reads: those of its patches, and its namespace."""
     part = remote_part(stack, remote)
     about = objects_about(part.chosen(library)[0], part.stack.config.platform)

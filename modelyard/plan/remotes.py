@@ -19,7 +19,7 @@ from modelyard.plan.objects import planned_objects
 from modelyard.plan.reach import kind_rank
 from modelyard.plan.values import Plan, Step, TargetPlan
 from modelyard.stack.config import Stack
-from modelyard.workloads.facts.remote import RemoteCluster
+from modelyard.workloads.facts.remote import ReachedCluster
 
 NAMESPACE = ("v1", "Namespace")
 
@@ -27,7 +27,7 @@ NAMESPACE = ("v1", "Namespace")
 class RemoteStart(NamedTuple):
     """The starting point for the plan of one remote cluster."""
 
-    remote: RemoteCluster
+    remote: ReachedCluster
     state: ClusterState
     ask: Ask | None = None
     """Asks the API server of the remote cluster; None: no API server is asked."""
@@ -81,7 +81,7 @@ def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:
         yield Step(target.name, "normal", why)
 
 
-def _foreign(remote: RemoteCluster, target: str, _live: Mapping[str, Any], _managed: bool) -> Finding:
+def _foreign(remote: ReachedCluster, target: str, _live: Mapping[str, Any], _managed: bool) -> Finding:
     """The finding about an object that is not the stack's own.
 
     A remote cluster has no modes: the stack owns all of an object, or does not ask for it.
@@ -109,7 +109,7 @@ def _has_place(question: Question, state: ClusterState) -> bool:
     return not key.namespace or ObjectKey(*NAMESPACE, "", key.namespace) in state.objects.reveal()
 
 
-def wrong_cluster(stack: Stack, remote: RemoteCluster, what: str, remedy: str) -> Finding:
+def wrong_cluster(stack: Stack, remote: ReachedCluster, what: str, remedy: str) -> Finding:
     """The finding about a context that points to another cluster than that in the stack file."""
     return stack.finding("REM013", Severity.ERROR, (*remote.path, "context"), what, remedy)
 

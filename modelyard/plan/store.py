@@ -15,8 +15,8 @@ from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.starting import moved_objects, moved_order, other_owners, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
-from modelyard.probes import Drain
-from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
+from modelyard.probes import BackendDrain
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, JobSource, NoJobSource, Numbers
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost
@@ -333,7 +333,7 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
                 yield f"{target.name} would become different from what was approved"
 
 
-_KINDS: dict[str, type[Source]] = {
+_KINDS: dict[str, type[JobSource]] = {
     "dashboard": Dashboard,
     "headService": HeadService,
     "broker": Broker,
@@ -342,7 +342,7 @@ _KINDS: dict[str, type[Source]] = {
 }
 
 
-def drain_to_json(drain: Drain) -> dict[str, Any]:
+def drain_to_json(drain: BackendDrain) -> dict[str, Any]:
     """The drain; ``ask`` names the kind of source, ``of`` its arguments."""
     kind = next(name for name, made in _KINDS.items() if isinstance(drain.source, made))
     usual = drain.source._field_defaults
@@ -356,7 +356,7 @@ def drain_to_json(drain: Drain) -> dict[str, Any]:
     }
 
 
-def drain_from_json(value: Mapping[str, Any]) -> Drain:
+def drain_from_json(value: Mapping[str, Any]) -> BackendDrain:
     """The drain from a document."""
     source = _KINDS[value["ask"]](**value["of"])
-    return Drain(value["side"], tuple(value["targets"]), value["limit"], value["quiet"], source)
+    return BackendDrain(value["side"], tuple(value["targets"]), value["limit"], value["quiet"], source)

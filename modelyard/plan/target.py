@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
-from modelyard.catalog import Document, PatchVersion
+from modelyard.catalog import PatchDocument, PatchVersion
 from modelyard.catalog.library import BASE, TEMPLATE, Phase
 from modelyard.cluster import Answer
 from modelyard.findings import Finding, Severity
@@ -53,7 +53,7 @@ from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import doubts
 from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.lists import by_item, earlier_ledger, list_around, unpatched
-from modelyard.plan.undo.request import Items, ReversibleRequest, reversible_request
+from modelyard.plan.undo.request import ListItems, ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import with_earlier_owners
 from modelyard.plan.values import Action, FieldChange, TargetPlan
 from modelyard.stack.config import Stack
@@ -74,7 +74,7 @@ class TargetInputs(NamedTuple):
     """The input for the plan of one object: what the stack asks of it."""
 
     key: ObjectKey
-    parts: list[tuple[PatchVersion, Document]]
+    parts: list[tuple[PatchVersion, PatchDocument]]
     """The output of its patches, in merge order."""
     base: tuple[PatchVersion, dict[str, Any]] | None
     """The whole object if the stack owns it (mode managed), and the patch version whose base it is."""
@@ -114,12 +114,12 @@ def prepare(
     if live is not None and (found := other_stack(key.name, live, stack.full_name)) is not None:
         problems = (*problems, found)
     kept: ReversibleRequest | None = None
-    asked: Items | None = None
+    asked: ListItems | None = None
     copy = state.copy_of(key).reveal()
     try:
         if live is not None:
             composed = as_spelled(composed, live)
-            asked = Items(composed.items, composed.schema, composed.body)
+            asked = ListItems(composed.items, composed.schema, composed.body)
             composed = completed(composed, _unpatched(live, composed, copy))
             problems = (*problems, *whole_lists(composed, live, key.name))
         body = _request(key, _held(composed, live, base is not None, schema), base, schema, stack.full_name)

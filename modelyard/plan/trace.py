@@ -15,19 +15,18 @@ from modelyard.kube.merge.path import ROOT
 from modelyard.kube.state import essence
 from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.values import TargetPlan, names_its_item
-from modelyard.stack.config import Path as ConfigPath
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Stack, StackPath
 
 _Name = str | tuple[str, str, str]
 """A target's name in templates; or API version, kind and name of an object in a base."""
 
 
-class Source(NamedTuple):
+class ParameterSource(NamedTuple):
     """A parameter that decides a field, and the place of its value."""
 
     param: str
     value: Any
-    path: ConfigPath
+    path: StackPath
     """The path in the stack file; empty if the value is the patch's default."""
     line: int
     """Line of the stack file, from 1, of the value or of the nearest section; 0 if the file has neither."""
@@ -41,7 +40,7 @@ class Setting(NamedTuple):
     patch: str
     file: str
     value: Any
-    sources: tuple[Source, ...]
+    sources: tuple[ParameterSource, ...]
 
 
 class Renderings:
@@ -182,12 +181,12 @@ def _settings(
         yield Setting(one.patch.id, f"{one.patch.file}/{file}", value, tuple(sources))
 
 
-def _source(param: str, value: Any, where: ConfigPath, stack: Stack) -> Source:
+def _source(param: str, value: Any, where: StackPath, stack: Stack) -> ParameterSource:
     if not where or where[:1] not in stack.positions:
-        return Source(param, value, where, 0, False)
+        return ParameterSource(param, value, where, 0, False)
     # A section that is JSON text has one position for all of its values.
     whole = not any(path[:1] == where[:1] for path in stack.positions if len(path) > 1)
-    return Source(param, value, where, stack.position(where)[0], whole or where in stack.positions)
+    return ParameterSource(param, value, where, stack.position(where)[0], whole or where in stack.positions)
 
 
 def _patched(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:

@@ -10,7 +10,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube.merge import Key, Owner, Path
 from modelyard.kube.scheduling.pods import ONE_TEMPLATE, grace_of, pod_places, pod_spec
 from modelyard.kube.state import ObjectKey
-from modelyard.probes import Drain
+from modelyard.probes import BackendDrain
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost  # most verbs never use it, and a cold start must be short
@@ -185,7 +185,7 @@ class Plan(NamedTuple):
     """SHA-256 of each input by name: the stack file, every patch version in use, and the tool's version."""
     cost: "StackCost | None" = None
     """What the plan costs; None if it was not priced. ``modelyard.plan.cost.project.priced`` sets it."""
-    drains: tuple[Drain, ...] = ()
+    drains: tuple[BackendDrain, ...] = ()
     """The changes that wait until a training backend is idle."""
     remotes: "tuple[Plan, ...]" = ()
     """The plan of each remote cluster of the stack; ``findings`` includes those of these plans."""

@@ -12,18 +12,18 @@ from modelyard.plan.values import Plan
 from modelyard.stack.durations import text
 from modelyard.stack.words import few, plural
 
-Kind = Literal["stack", "change", "rollout", "query"]
-State = Literal["ok", "waiting", "failed", "unknown"]
+CheckKind = Literal["stack", "change", "rollout", "query"]
+CheckState = Literal["ok", "waiting", "failed", "unknown"]
 """``waiting``: a rollout in progress. ``unknown``: the cluster or the Prometheus server did not answer."""
 
 
-class Check(NamedTuple):
+class VerifyCheck(NamedTuple):
     """One thing that a verification looks at."""
 
-    kind: Kind
+    kind: CheckKind
     subject: str
     """The name of the stack or of the target, or the query."""
-    state: State
+    state: CheckState
     found: str
     """In words; empty if it is fine."""
     remedy: str = ""
@@ -31,16 +31,16 @@ class Check(NamedTuple):
     """Whether it cannot pass later without a change, as with a context that the kubeconfig lacks."""
 
 
-def without_answer(kind: Kind, subject: str, error: Failure) -> Check:
+def without_answer(kind: CheckKind, subject: str, error: Failure) -> VerifyCheck:
     """The check of something that did not answer."""
-    return Check(kind, subject, "unknown", found=error.summary, remedy=error.remedy, lasting=error.lasting)
+    return VerifyCheck(kind, subject, "unknown", found=error.summary, remedy=error.remedy, lasting=error.lasting)
 
 
-Checks = Mapping[str, tuple[Check, ...]]
+StackChecks = Mapping[str, tuple[VerifyCheck, ...]]
 """The checks of each stack."""
 
 
-def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] | None = None) -> Iterator[Check]:
+def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] | None = None) -> Iterator[VerifyCheck]:
     """The checks of a live plan: an object with a pending change was not applied, or has drifted.
 
     ``pods`` are the pods in the namespace of each RayCluster: its status does not show whether they are up to date.
@@ -49,7 +49,7 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
     for finding in plan.findings:
         if finding.blocks:
             found = f"{finding.code} {finding.summary}"
-            yield Check(
+            yield VerifyCheck(
                 kind="stack", subject=finding.target or plan.stack, state="failed", found=found, remedy=finding.remedy
             )
     for target in plan.everything:
@@ -58,9 +58,9 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
             if target.action in ("create", "delete"):
                 found = "it does not exist" if target.action == "create" else "it still exists"
             remedy = f"for the change: modelyard plan {plan.stack} --live; for its author: modelyard drift {plan.stack}"
-            yield Check(kind="change", subject=target.name, state="failed", found=found, remedy=remedy)
+            yield VerifyCheck(kind="change", subject=target.name, state="failed", found=found, remedy=remedy)
         else:
-            yield Check(kind="change", subject=target.name, state="ok", found="")
+            yield VerifyCheck(kind="change", subject=target.name, state="ok", found="")
         if target.key.kind in WORKLOAD_KINDS and not target.dropped:
             lacks = unfinished(target.before.reveal())
             old = old_pods(target.before.reveal() or {}, (pods or {})[target.key]) if target.key in (pods or {}) else {}
@@ -68,23 +68,23 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
             if old and not lacks:
                 names = [name for names in old.values() for name in names]
                 lacks = f"{few(names)} {'has' if len(names) == 1 else 'have'} the old template"
-            yield Check(
+            yield VerifyCheck(
                 kind="rollout", subject=target.name, state="waiting" if lacks else "ok", found=lacks, remedy=remedy
             )
 
 
-def verified(checks: Iterable[Check]) -> bool:
+def verified(checks: Iterable[VerifyCheck]) -> bool:
     """Whether a stack passes."""
     return all(check.state == "ok" for check in checks)
 
 
-def failures(checks: Checks) -> tuple[str, ...]:
+def failures(checks: StackChecks) -> tuple[str, ...]:
     """The stacks that do not pass."""
     return tuple(stack for stack, found in checks.items() if not verified(found))
 
 
 def wait(
-    look: Callable[[Sequence[str]], Checks],
+    look: Callable[[Sequence[str]], StackChecks],
     stacks: Sequence[str],
     *,
     timeout: float,
@@ -93,7 +93,7 @@ def wait(
     say: Callable[[str], None],
     clock: Callable[[], float],
     sleep: Callable[[float], None],
-) -> Checks:
+) -> StackChecks:
     """Waits until every stack passes, and then for as long as they must keep passing; returns the last checks.
 
     A lasting failure before a stack has passed ends the wait for it, and so does a query or an object that fails after
@@ -114,7 +114,7 @@ def wait(
     passed_at: dict[str, float] = {}
     """When a stack first passed."""
     last_passed = dict.fromkeys(stacks, begun)
-    found: dict[str, tuple[Check, ...]] = {}
+    found: dict[str, tuple[VerifyCheck, ...]] = {}
     reported: dict[str, str] = {}
     waiting = list(stacks)
     while True:
@@ -140,11 +140,11 @@ def wait(
         sleep(poll)
 
 
-def first_wrong(stack: str, checks: Iterable[Check]) -> str:
+def first_wrong(stack: str, checks: Iterable[VerifyCheck]) -> str:
     """The first check of a stack that does not pass, in words."""
     return found_words(stack, next(one for one in checks if one.state != "ok"))
 
 
-def found_words(stack: str, check: Check) -> str:
+def found_words(stack: str, check: VerifyCheck) -> str:
     """What a check of a stack found; without its subject if that is the stack."""
     return check.found if check.subject == stack else f"{check.subject}: {check.found}"

@@ -30,7 +30,7 @@ PODS = "pod."
 
 
 # The operators of assertions: a small set, each a pure function of a field's value and the assertion's value.
-class Operator(NamedTuple):
+class AssertionOperator(NamedTuple):
     """One operator."""
 
     holds: Callable[[Any, Any], bool]
@@ -77,37 +77,41 @@ def _compared(fits: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return lambda value, limit: (found := _amount(value)) is not None and fits(found, _amount(limit))
 
 
-OPERATORS: dict[str, Operator] = {
-    "exists": Operator(
+OPERATORS: dict[str, AssertionOperator] = {
+    "exists": AssertionOperator(
         lambda value, wanted: (value is not ABSENT and value is not None) == wanted,
         False,
         "flag",
         "`true`: the field is there; `false`: it is not",
     ),
-    "equals": Operator(_equal, False, "scalar", "it is this value; the number 1 and the text `1` are the same"),
-    "notEquals": Operator(lambda value, other: not _equal(value, other), True, "scalar", "it is not this value"),
-    "in": Operator(
+    "equals": AssertionOperator(
+        _equal, False, "scalar", "it is this value; the number 1 and the text `1` are the same"
+    ),
+    "notEquals": AssertionOperator(
+        lambda value, other: not _equal(value, other), True, "scalar", "it is not this value"
+    ),
+    "in": AssertionOperator(
         lambda value, wanted: any(_equal(value, one) for one in wanted), False, "list", "it is one of these values"
     ),
-    "notIn": Operator(
+    "notIn": AssertionOperator(
         lambda value, others: not any(_equal(value, one) for one in others), True, "list", "it is none of these values"
     ),
-    "matches": Operator(
+    "matches": AssertionOperator(
         _matches,
         False,
         "pattern",
         "the whole of it matches this regular expression, which has no look-around and no back-references",
     ),
-    "notMatches": Operator(
+    "notMatches": AssertionOperator(
         lambda value, pattern: not _matches(value, pattern),
         True,
         "pattern",
         "the whole of it does not match this regular expression",
     ),
-    "atLeast": Operator(
+    "atLeast": AssertionOperator(
         _compared(ge), False, "quantity", "it is this Kubernetes quantity or more: `16Gi`, `500m`, `4`"
     ),
-    "atMost": Operator(_compared(le), False, "quantity", "it is this Kubernetes quantity or less"),
+    "atMost": AssertionOperator(_compared(le), False, "quantity", "it is this Kubernetes quantity or less"),
 }
 """The operators by name, in the order of the documentation."""
 
@@ -138,7 +142,7 @@ class Condition(NamedTuple):
     path: Path
     in_pods: bool
     """Whether the path starts in each pod template."""
-    operator: Operator
+    operator: AssertionOperator
     value: Any
     optional: bool
 

@@ -12,7 +12,7 @@ from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.names import POLICIES_FOLDER
 from modelyard.policy.rules import CODE, Rule
-from modelyard.policy.settings import Policies, Setting, can_run
+from modelyard.policy.settings import Policies, RuleSetting, can_run
 from modelyard.stack.config import Stack
 from modelyard.stack.words import listed
 from modelyard.stack.yaml.document import parse
@@ -92,7 +92,7 @@ def _of_stack(summary: str, stack: Stack, *path: str | int) -> Finding:
     return stack.place(_warning("POL008", summary, _ASK, ""), *path)
 
 
-def _weaker(before: Setting, after: Setting | None, head: Policies) -> tuple[str, str]:
+def _weaker(before: RuleSetting, after: RuleSetting | None, head: Policies) -> tuple[str, str]:
     """How a rule is weaker than before, and the file that makes it weaker; empty if it is not weaker."""
     if before.level == "disabled" or not can_run(before):
         return "", ""

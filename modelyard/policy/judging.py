@@ -14,7 +14,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.patterns import regex
 from modelyard.plan.secrets import findings_without
 from modelyard.policy.rules import line_of
-from modelyard.policy.settings import Setting, Settings
+from modelyard.policy.settings import RuleSetting, Settings
 from modelyard.policy.subject import Subject
 from modelyard.stack.words import few, plain
 from modelyard.timelimit import TimeBudget, TimeUp
@@ -41,7 +41,7 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
     """
     found: list[Finding] = []
     broken: dict[tuple[str, Finding], list[str]] = {}
-    running: tuple[Setting, str] | None = None
+    running: tuple[RuleSetting, str] | None = None
     try:
         with BUDGET.limit(SECONDS):
             for subject in subjects:
@@ -60,7 +60,7 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
     return [*found, *(_broken(code, error, targets) for (code, error), targets in broken.items())]
 
 
-def applies(setting: Setting, subject: Subject) -> bool:
+def applies(setting: RuleSetting, subject: Subject) -> bool:
     """Whether a rule looks at an object at all."""
     rule = setting.rule
     return (
@@ -70,13 +70,13 @@ def applies(setting: Setting, subject: Subject) -> bool:
     )
 
 
-def of_object(setting: Setting, subject: Subject) -> Iterable[Finding]:
+def of_object(setting: RuleSetting, subject: Subject) -> Iterable[Finding]:
     """The findings of one rule about one object."""
     found, error = _of_one(setting, subject)
     return found if error is None else [*found, _broken(setting.rule.code, error, [subject.name])]
 
 
-def of_objects(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
+def of_objects(setting: RuleSetting, subjects: Sequence[Subject]) -> Iterable[Finding]:
     """The findings of one rule about all objects together."""
     judge_all = setting.rule.judge_all
     assert judge_all is not None
@@ -84,14 +84,14 @@ def of_objects(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Findin
     return found if error is None else [*found, _broken(setting.rule.code, error, [])]
 
 
-def _of_one(setting: Setting, subject: Subject) -> tuple[list[Finding], Finding | None]:
+def _of_one(setting: RuleSetting, subject: Subject) -> tuple[list[Finding], Finding | None]:
     judge_one = setting.rule.judge
     assert judge_one is not None
     return _judged(setting, (subject,), lambda: judge_one(subject, setting.params))
 
 
 def _judged(
-    setting: Setting, subjects: Iterable[Subject], run: Callable[[], Iterable[Finding]]
+    setting: RuleSetting, subjects: Iterable[Subject], run: Callable[[], Iterable[Finding]]
 ) -> tuple[list[Finding], Finding | None]:
     """The findings of a rule, and its error if it broke: the exception as a summary, and its place."""
     # A rule is a project's code and meets unexpected objects: a rule that fails must not hide the others.
@@ -151,7 +151,7 @@ def time_up() -> str:
     return f"after {SECONDS:g} seconds"
 
 
-def _unfinished(running: tuple[Setting, str] | None) -> Finding:
+def _unfinished(running: tuple[RuleSetting, str] | None) -> Finding:
     remedy = "look for an endless loop, or compare fewer objects"
     if running is None:
         why = (

@@ -35,7 +35,7 @@ from modelyard.policy.rules import (
     missing_parts,
     unknown_kind,
 )
-from modelyard.policy.settings import Place, Policies, Setting, settings_of
+from modelyard.policy.settings import Locate, Policies, RuleSetting, settings_of
 from modelyard.policy.shapes import RULES_SCHEMA, misfits_of_file
 from modelyard.stack.config import ROLES, RuleChoice, nearest_place
 from modelyard.stack.words import did_you_mean, listed, plain
@@ -256,7 +256,7 @@ def _late(shown: str) -> Finding:
     )
 
 
-def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:
+def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Locate]:
     content = _read(path, shown, findings) if path is not None else None
     document, problems = parse(content) if content is not None else (None, ())
     findings += first(
@@ -340,7 +340,7 @@ def explained(root: Path, base: Path | None = None) -> Mapping[str, Explanation]
     }
 
 
-def _facts(setting: Setting) -> Iterator[str]:
+def _facts(setting: RuleSetting) -> Iterator[str]:
     rule = setting.rule
     yield f"**Level.** `{setting.level}`. Checks {_checks(rule)}. Defined in `{rule.file}`."
     if not rule.params:

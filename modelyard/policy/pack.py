@@ -19,7 +19,7 @@ from modelyard.policy import planner
 from modelyard.policy.judging import applies, of_object, of_objects
 from modelyard.policy.loading import policies_of
 from modelyard.policy.rules import Level, Params
-from modelyard.policy.settings import Policies, Setting, Settings, can_run, severity_of
+from modelyard.policy.settings import Policies, RuleSetting, Settings, can_run, severity_of
 from modelyard.policy.subject import Subject, mapping, subject_of
 from modelyard.stack import Stack, apply_waivers, discover, load, project_name, waive
 from modelyard.stack.words import plain
@@ -36,7 +36,7 @@ _REMOTE = f"{REMOTE}$"
 
 
 # What the policy pack knows of one stack: its file, its rules as they run, and the findings before any resource.
-class Resource(NamedTuple):
+class SeenResource(NamedTuple):
     """One resource as the engine shows it."""
 
     urn: str
@@ -77,7 +77,7 @@ class Resource(NamedTuple):
         return "uid" in mapping(self.props.get("metadata"))
 
 
-def object_of(resource: Resource) -> dict[str, Any] | None:
+def object_of(resource: SeenResource) -> dict[str, Any] | None:
     """The Kubernetes object of a resource, None if the resource is no object."""
     rest = resource.type.removeprefix(_PREFIX)
     if rest == resource.type or rest.startswith(_BUNDLES) or rest.endswith("List"):
@@ -160,7 +160,7 @@ _LONGEST = 500
 """Characters of one line of a violation."""
 
 
-class Listed(NamedTuple):
+class ListedPolicy(NamedTuple):
     """One policy as Pulumi lists it."""
 
     name: str
@@ -173,10 +173,10 @@ class Listed(NamedTuple):
 
 
 _MORE = (
-    Listed(ERRORS, "Errors of this stack whose rule is not mandatory for the project", "mandatory", False),
-    Listed(WARNINGS, "Warnings of this stack whose rule is mandatory for the project", "advisory", False),
-    Listed(LIVE_ERRORS, "Errors that show only in the whole live objects", "mandatory", True),
-    Listed(LIVE_WARNINGS, "Warnings that show only in the whole live objects", "advisory", True),
+    ListedPolicy(ERRORS, "Errors of this stack whose rule is not mandatory for the project", "mandatory", False),
+    ListedPolicy(WARNINGS, "Warnings of this stack whose rule is mandatory for the project", "advisory", False),
+    ListedPolicy(LIVE_ERRORS, "Errors that show only in the whole live objects", "mandatory", True),
+    ListedPolicy(LIVE_WARNINGS, "Warnings that show only in the whole live objects", "advisory", True),
 )
 _Reported = tuple[str, Finding]
 """The code of the policy that asked, and its finding."""
@@ -201,22 +201,26 @@ class Pack:
         self._reported: set[tuple[str, str, str]] = set()
         self._sent: dict[str, Mapping[str, Any]] = {}
 
-    def policies(self) -> tuple[Listed, ...]:
+    def policies(self) -> tuple[ListedPolicy, ...]:
         """Every policy, in the order in which they must run."""
         known = explanations()
         rules = self._policies.settings.by_code.values()
         return (
-            Listed(CONFIGURATION, "The stack file and the policies can be read", "mandatory", False),
-            Listed(EXPIRED, known[EXPIRED].title, "mandatory", False),
-            *(Listed(code, known[code].title, level, False) for code, level in planner.CODES.items() if code in known),
+            ListedPolicy(CONFIGURATION, "The stack file and the policies can be read", "mandatory", False),
+            ListedPolicy(EXPIRED, known[EXPIRED].title, "mandatory", False),
             *(
-                Listed(one.rule.code, one.rule.title, one.level, one.rule.judge is None, _without_defaults(one))
+                ListedPolicy(code, known[code].title, level, False)
+                for code, level in planner.CODES.items()
+                if code in known
+            ),
+            *(
+                ListedPolicy(one.rule.code, one.rule.title, one.level, one.rule.judge is None, _without_defaults(one))
                 for one in rules
             ),
             *_MORE,
         )
 
-    def of_resource(self, policy: str, resource: Resource, config: Params = _NOTHING) -> list[str]:
+    def of_resource(self, policy: str, resource: SeenResource, config: Params = _NOTHING) -> list[str]:
         """The violations of a policy by a resource before it is sent.
 
         Args:
@@ -231,7 +235,9 @@ class Pack:
         mine = [finding for asked, finding in reported if self._reporter(asked, finding, False) == policy]
         return [text(finding, finding.code != policy) for finding in mine]
 
-    def of_stack(self, policy: str, resources: Sequence[Resource], config: Params = _NOTHING) -> list[tuple[str, str]]:
+    def of_stack(
+        self, policy: str, resources: Sequence[SeenResource], config: Params = _NOTHING
+    ) -> list[tuple[str, str]]:
         """The violations of a policy by all resources at the end, each with the URN that it is about.
 
         Args:
@@ -280,13 +286,15 @@ class Pack:
     def _was_reported(self, urn: str, finding: Finding) -> bool:
         return (urn, finding.code, finding.field) in self._reported
 
-    def _context(self, resource: Resource) -> Context:
+    def _context(self, resource: SeenResource) -> Context:
         key = (resource.project, resource.stack)
         if key not in self._contexts:
             self._contexts[key] = context_of(self._root, self._policies, *key, self._today)
         return self._contexts[key]
 
-    def _about(self, resource: Resource, codes: Sequence[str], sent: Mapping[str, Any] | None) -> Iterator[_Reported]:
+    def _about(
+        self, resource: SeenResource, codes: Sequence[str], sent: Mapping[str, Any] | None
+    ) -> Iterator[_Reported]:
         """The findings about one resource, for the requested codes."""
         context = self._context(resource)
         if resource.type == ROOT:
@@ -305,7 +313,7 @@ class Pack:
                 found = (on_cluster(one, seen.cluster) for one in of_object(setting, seen))
                 yield from ((code, one) for one in self._standing(context, found))
 
-    def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Reported]]:
+    def _together(self, resources: Sequence[SeenResource], codes: Sequence[str]) -> Iterator[tuple[str, _Reported]]:
         """The findings of rules that look at all objects at once."""
         if not any(one.rule.judge_all is not None for one in map(self._policies.settings.by_code.get, codes) if one):
             return
@@ -325,7 +333,7 @@ class Pack:
                     for finding in self._standing(context, judged):
                         yield urns.get(finding.target, ""), (code, finding)
 
-    def _setting(self, context: Context, code: str) -> Setting | None:
+    def _setting(self, context: Context, code: str) -> RuleSetting | None:
         """A rule as it runs in a stack, with the parameters of Pulumi's own configuration; None if it does not run."""
         setting = context.settings.by_code.get(code)
         if setting is None or setting.level == "disabled":
@@ -349,7 +357,7 @@ class Pack:
         return (one for one in reported if not one.waived and one.severity is not Severity.ADVICE)
 
 
-def subject(resource: Resource, context: Context, sent: Mapping[str, Any] | None = None) -> Subject | None:
+def subject(resource: SeenResource, context: Context, sent: Mapping[str, Any] | None = None) -> Subject | None:
     """A resource as rules see it, with the stack's facts for its cluster; None if it is no object.
 
     Args:
@@ -381,7 +389,7 @@ def text(finding: Finding, coded: bool) -> str:
     return "\n".join(plain(line, _LONGEST) for line in lines if line)
 
 
-def _without_defaults(setting: Setting) -> dict[str, dict[str, Any]]:
+def _without_defaults(setting: RuleSetting) -> dict[str, dict[str, Any]]:
     """The schemas of a rule's parameters, without defaults: Pulumi would use a default instead of the stack's value."""
     return {
         name: {key: value for key, value in schema.items() if key != "default"}

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.policy.rules import Level, Params, Rule
 from modelyard.policy.shapes import misfits
-from modelyard.stack.config import Path, RuleChoice, Stack, dotted
+from modelyard.stack.config import RuleChoice, Stack, StackPath, dotted
 from modelyard.stack.words import listed, nearest, plain
 
-Place = Callable[[Finding, Path], Finding]
+Locate = Callable[[Finding, StackPath], Finding]
 """Gives a finding the file and line of a path below ``rules``."""
 
 
-class Setting(NamedTuple):
+class RuleSetting(NamedTuple):
     """One rule as it runs."""
 
     rule: Rule
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
 class Settings:
     """All rules as they run for a stack, by the kinds that they look at."""
 
-    def __init__(self, settings: Iterable[Setting], raised: Iterable[str] = ()) -> None:
+    def __init__(self, settings: Iterable[RuleSetting], raised: Iterable[str] = ()) -> None:
         """Takes every rule, including disabled ones."""
         self.by_code = {setting.rule.code: setting for setting in settings}
         self.raised = frozenset(raised)
@@ -42,7 +42,7 @@ class Settings:
         running = [one for one in self.by_code.values() if one.level != "disabled" and can_run(one)]
         self.of_objects = tuple(one for one in running if one.rule.judge_all is not None)
         self._of_one = tuple(one for one in running if one.rule.judge is not None)
-        self._by_kind: dict[tuple[str, str], tuple[Setting, ...]] = {}
+        self._by_kind: dict[tuple[str, str], tuple[RuleSetting, ...]] = {}
 
     def weighed(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Findings of a plan; warnings of a code that is mandatory here become errors."""
@@ -50,7 +50,7 @@ class Settings:
             stricter = finding.code in self.raised and finding.severity is Severity.WARNING
             yield finding._replace(severity=Severity.ERROR) if stricter else finding
 
-    def of(self, api_version: str, kind: str) -> tuple[Setting, ...]:
+    def of(self, api_version: str, kind: str) -> tuple[RuleSetting, ...]:
         """The rules that look at one object of a kind."""
         found = self._by_kind.get((api_version, kind))
         if found is None:
@@ -66,7 +66,7 @@ def severity_of(level: Level) -> Severity:
 
 def settings_of(
     rules: Mapping[str, Rule],
-    *layers: tuple[Mapping[str, RuleChoice], Place],
+    *layers: tuple[Mapping[str, RuleChoice], Locate],
     pending: frozenset[str] = frozenset(),
 ) -> tuple[Settings, tuple[Finding, ...]]:
     """The rules with what each layer sets, later layers over earlier ones, and the findings about the layers.
@@ -98,18 +98,18 @@ def settings_of(
             params.setdefault(code, {}).update(choice.params)
         findings[before:] = first(findings[before:])
     settings = (
-        Setting(rule, levels.get(code, rule.level), {**rule.defaults, **params.get(code, {})})
+        RuleSetting(rule, levels.get(code, rule.level), {**rule.defaults, **params.get(code, {})})
         for code, rule in rules.items()
     )
     return Settings(settings, raised), tuple(findings)
 
 
-def can_run(setting: Setting) -> bool:
+def can_run(setting: RuleSetting) -> bool:
     """Whether a rule has all parameters that it compares with."""
     return all(setting.params.get(name) not in (None, [], {}, "") for name in setting.rule.needs)
 
 
-def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator[tuple[Finding, Path]]:
+def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator[tuple[Finding, StackPath]]:
     if code in rules:
         if not choice.params:
             return
@@ -154,7 +154,7 @@ class Policies(NamedTuple):
     settings: Settings
     """For a stack without its own settings."""
     choices: Mapping[str, RuleChoice]
-    place: Place
+    place: Locate
     findings: tuple[Finding, ...]
     """Findings about the files, and about their differences from the base if the base's Python rules judge."""
     pending: frozenset[str] = frozenset()
@@ -165,7 +165,7 @@ class Policies(NamedTuple):
     def of_stack(self, stack: Stack) -> tuple[Settings, tuple[Finding, ...]]:
         """The rules as they run for a stack, with its file's settings, and the findings about the settings."""
 
-        def place(finding: Finding, path: Path) -> Finding:
+        def place(finding: Finding, path: StackPath) -> Finding:
             field = dotted(("policy", "rules", *path))
             return stack.place(finding._replace(field=field), "policy", "rules", *path)
 

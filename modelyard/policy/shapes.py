@@ -4,28 +4,28 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from modelyard.findings import MOST_COUNTED
 from modelyard.schemas import surely_valid
-from modelyard.stack.config import Path, dotted
+from modelyard.stack.config import StackPath, dotted
 from modelyard.untrusted import compiled, pattern_problem, searcher
 
-RULES_SCHEMA = FilePath(__file__).with_name("policy.schema.json")
-ASSERTION_SCHEMA = FilePath(__file__).with_name("assertion.schema.json")
+RULES_SCHEMA = Path(__file__).with_name("policy.schema.json")
+ASSERTION_SCHEMA = Path(__file__).with_name("assertion.schema.json")
 
 
 class Misfit(NamedTuple):
     """One violation of a schema."""
 
-    path: Path
+    path: StackPath
     """Path of the value; for a missing or unknown key, the key's path."""
     summary: str
     remedy: str
 
 
-def misfits_of_file(value: Any, schema: FilePath) -> list[Misfit]:
+def misfits_of_file(value: Any, schema: Path) -> list[Misfit]:
     """A value's violations of one of modelyard's own schemas, as ``misfits`` finds them."""
     text = schema.read_text(encoding="utf-8")
     return [] if surely_valid(json.loads(text), value) else misfits(value, text)
@@ -74,11 +74,11 @@ def _is_regex(text: Any) -> bool:
     return not pattern_problem(text)
 
 
-def _explained(error: Any, here: Path) -> Iterator[Misfit]:
+def _explained(error: Any, here: StackPath) -> Iterator[Misfit]:
     from modelyard.stack.mistakes import given, kinds_of
     from modelyard.stack.words import did_you_mean, listed, nearest, plain
 
-    path: Path = tuple(error.absolute_path)
+    path: StackPath = tuple(error.absolute_path)
     where, schema = dotted((*here, *path)) or "the file", error.schema if isinstance(error.schema, Mapping) else {}
     match error.validator:
         case "additionalProperties":

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from modelyard.files import ReadError
 from modelyard.names import RECORDED
 from modelyard.preview.git import RevisionError, tree
-from modelyard.preview.links import Wanted, below
+from modelyard.preview.links import WantedFile, below
 from modelyard.preview.project_files import folder_of, stack_at, wanted_of
 from modelyard.preview.revisions import commit_of, differs, laid_out, prefix_of
 from modelyard.stack import Stack, discover, load, stack_folder
@@ -47,7 +47,7 @@ def earlier(root: Path, base: str) -> Iterator[Earlier]:
     prefix, commit = prefix_of(root), commit_of(root, base)
     entries = tree(root, commit, prefix)
 
-    def differing(place: Path) -> Wanted:
+    def differing(place: Path) -> WantedFile:
         try:
             wanted, folder = wanted_of(place, f"of commit {commit[:12]}"), folder_of(place)
         except (RevisionError, ReadError):

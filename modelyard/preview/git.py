@@ -68,7 +68,7 @@ class RevisionError(Failure):
     """The commits cannot be compared: why, and what to do."""
 
 
-class Entry(NamedTuple):
+class GitFile(NamedTuple):
     """A file of a commit."""
 
     mode: str
@@ -135,7 +135,7 @@ def tried(folder: Path, *words: str) -> str | None:
         return None
 
 
-def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
+def tree(folder: Path, commit: str, prefix: str) -> dict[str, GitFile]:
     """The files of a commit below a folder of the repository, by their path from there.
 
     Args:
@@ -146,7 +146,7 @@ def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
     Raises:
         RevisionError: the commit cannot be read, or has a path that no checkout could have.
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, GitFile] = {}
     folders: set[str] = set()
     for line in _split(git(folder, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *([prefix] if prefix else []))):
         facts, _, path = line.partition("\t")
@@ -156,7 +156,7 @@ def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
         inside = path.removeprefix(prefix)
         if any(part.lower() in ("", ".", "..", ".git") for part in inside.split("/")) or inside in found:
             raise _impossible(commit, inside)
-        found[inside] = Entry(mode, name)
+        found[inside] = GitFile(mode, name)
         parent = inside.rpartition("/")[0]
         while parent and parent not in folders:
             folders.add(parent)
@@ -173,7 +173,7 @@ def _impossible(commit: str, file: str) -> RevisionError:
     )
 
 
-class Known(NamedTuple):
+class GitView(NamedTuple):
     """Git's view of a folder of the working tree, by path from there."""
 
     files: frozenset[str]
@@ -182,7 +182,7 @@ class Known(NamedTuple):
     """Files that a sparse checkout leaves out: they are missing but not deleted."""
 
 
-def known(folder: Path) -> Known:
+def known(folder: Path) -> GitView:
     """The files of the working tree below a folder; reads the index and does not refresh it."""
     with temporary_folder() as apart:
         # To list a sparse index, git writes the folders that are staged in it as objects.
@@ -193,7 +193,7 @@ def known(folder: Path) -> Known:
         tagged = _split(git(folder, "ls-files", "-t", "-z", "--", ".", more=more))
     indexed = [(line[0], line[2:]) for line in tagged]
     absent = {path for tag, path in indexed if tag == "S" and not os.path.lexists(folder / path)}
-    return Known(frozenset({*others, *(path for _, path in indexed)} - absent), frozenset(absent))
+    return GitView(frozenset({*others, *(path for _, path in indexed)} - absent), frozenset(absent))
 
 
 Copy = Callable[[str, IO[bytes]], None]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-Wanted = Callable[[str], bool]
+WantedFile = Callable[[str], bool]
 """Whether a file is wanted, by its path from the project's root. A link or a submodule may be the folder of one."""
 _MOST = 1000
 """The most names on the path to a link's destination, including links; more are a cycle."""
@@ -19,7 +19,7 @@ class Reach(NamedTuple):
     """Paths that links lead to, including links on the way. An empty path is the project's root."""
 
 
-def below(*beginnings: str) -> Wanted:
+def below(*beginnings: str) -> WantedFile:
     """Selects paths with one of these prefixes, and what replaces a folder that is part of a prefix."""
     return lambda path: path.startswith(beginnings) or any(one.startswith(f"{path}/") for one in beginnings)
 
@@ -29,7 +29,7 @@ def leads(path: str, through: Iterable[str]) -> bool:
     return any(not one or path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in through)
 
 
-def reach(paths: Iterable[str], wanted: Wanted, link: Callable[[str], str | None]) -> Reach:
+def reach(paths: Iterable[str], wanted: WantedFile, link: Callable[[str], str | None]) -> Reach:
     """The wanted files, and those that links among them lead to, through any number of links.
 
     Args:

@@ -30,10 +30,10 @@ from modelyard.kube.state import ObjectKey, Waiting
 from modelyard.plan.project import library_of, load_stack, wanted_objects
 from modelyard.plan.remote_live import controller_mismatch, objects_to_read
 from modelyard.plan.whole_gpus import growing, read_waiting
-from modelyard.preview.stacks import Job
+from modelyard.preview.stacks import StackJob
 from modelyard.preview.values import Offline, Unlisted
 from modelyard.stack import Stack
-from modelyard.workloads.facts.remote import RemoteCluster, remote_clusters
+from modelyard.workloads.facts.remote import ReachedCluster, remote_clusters
 
 AT_ONCE = 32
 """The number of clusters that are read at a time."""
@@ -51,7 +51,7 @@ class _Cluster(NamedTuple):
     name: str
     """Name of its recorded platform."""
     wanted: frozenset[ObjectKey]
-    remote: RemoteCluster | None = None
+    remote: ReachedCluster | None = None
     """None for the home cluster."""
 
     @property
@@ -79,7 +79,7 @@ class _Reading(NamedTuple):
     """Why a remote cluster is not the one that its stack names, by name of its recorded platform."""
 
 
-def recorded_now(root: Path, base_root: Path, head_root: Path, jobs: Sequence[Job], folder: Path) -> Recorded:
+def recorded_now(root: Path, base_root: Path, head_root: Path, jobs: Sequence[StackJob], folder: Path) -> Recorded:
     """Records the clusters of stacks below a folder; each context is read once, all of them at the same time.
 
     Args:
@@ -120,7 +120,7 @@ def recorded_now(root: Path, base_root: Path, head_root: Path, jobs: Sequence[Jo
     return Recorded(platforms, tuple(sorted(offline)), tuple(sorted(unlisted)))
 
 
-def _clusters(base_root: Path, head_root: Path, job: Job) -> tuple[list[_Cluster], list[str]]:
+def _clusters(base_root: Path, head_root: Path, job: StackJob) -> tuple[list[_Cluster], list[str]]:
     """The clusters of a stack that may be read, and why others may not."""
     if job.head is None:
         return [], []

@@ -11,7 +11,7 @@ from modelyard.plan import Plan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION
 from modelyard.plan.secrets import hidden_field
 
-Field = tuple[str, str]
+MatrixField = tuple[str, str]
 """Name of the target, path of the field."""
 _NOT_COMPARED = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
 _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
@@ -21,11 +21,11 @@ class Column(NamedTuple):
     """The fields that one stack asks for."""
 
     stack: str
-    fields: Mapping[Field, tuple[str, Any]]
+    fields: Mapping[MatrixField, tuple[str, Any]]
     """Each value as a digest, so that equal values are equal texts, and as it is shown: secrets are hidden."""
 
 
-class Row(NamedTuple):
+class MatrixRow(NamedTuple):
     """One field in which stacks differ."""
 
     target: str
@@ -44,7 +44,7 @@ def column(plan: Plan, version: str, key: bytes) -> Column:
         version: version of the Kubernetes schema for its fields, such as ``1.35``.
         key: of the digests; random and the same for all columns, so that no digest reveals a secret.
     """
-    fields: dict[Field, tuple[str, Any]] = {}
+    fields: dict[MatrixField, tuple[str, Any]] = {}
     schemas = merge.MergeSchema.kubernetes(version)
     for target in (target for one in plan.clusters for target in one.asked):
         schema = schemas.of(target.key.api_version, target.key.kind)
@@ -57,7 +57,7 @@ def column(plan: Plan, version: str, key: bytes) -> Column:
     return Column(plan.stack, fields)
 
 
-def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
+def rows(columns: Iterable[Column]) -> tuple[MatrixRow, ...]:
     """The fields whose values differ between stacks, by target and field."""
     columns = tuple(columns)
     found = []
@@ -70,5 +70,5 @@ def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
             values[digest] = shown
         if len(stacks) > 1:
             by_number = sorted(stacks.items(), key=lambda pair: (-len(pair[1]), pair[1]))
-            found.append(Row(target, field, tuple((values[digest], tuple(names)) for digest, names in by_number)))
+            found.append(MatrixRow(target, field, tuple((values[digest], tuple(names)) for digest, names in by_number)))
     return tuple(found)

@@ -23,7 +23,7 @@ from modelyard.files import ReadError, list_folder, read_file
 from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER, RECORDED
 from modelyard.policy.loading import explained
 from modelyard.preview.git import RevisionError
-from modelyard.preview.links import Wanted, below, leads, linked, reach
+from modelyard.preview.links import WantedFile, below, leads, linked, reach
 from modelyard.preview.project_files import (
     files_of_plans,
     folder_of,
@@ -33,15 +33,17 @@ from modelyard.preview.project_files import (
     stack_files,
     wanted_of,
 )
-from modelyard.preview.revisions import Range, between, laid_out
+from modelyard.preview.revisions import ComparedRange, between, laid_out
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
-from modelyard.preview.stacks import Job, compared, planned_twice
+from modelyard.preview.stacks import StackJob, compared, planned_twice
 from modelyard.preview.values import News, Offline, Policing, Preview, Revision, StackDiff, Unlisted
 from modelyard.stack import stack_folder
 from modelyard.stack.project import PROJECT_FILES
 from modelyard.temporary import temporary_folder
 
-Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None], tuple[Path, ...]], Iterable[StackDiff | None]]
+EachStack = Callable[
+    [Sequence[StackJob], Callable[[StackJob], StackDiff | None], tuple[Path, ...]], Iterable[StackDiff | None]
+]
 """Runs one function for many stacks, in order, perhaps in more processes or on other machines. The folders have the
 files that it reads."""
 
@@ -52,7 +54,7 @@ _SHARED = (*_FILES, *_ALL_THEIRS)
 
 
 def _one_by_one(
-    jobs: Sequence[Job], work: Callable[[Job], StackDiff | None], _folders: tuple[Path, ...]
+    jobs: Sequence[StackJob], work: Callable[[StackJob], StackDiff | None], _folders: tuple[Path, ...]
 ) -> Iterator[StackDiff | None]:
     return map(work, jobs)
 
@@ -63,10 +65,10 @@ def preview(
     head: str | None,
     *,
     today: date,
-    each: Each = _one_by_one,
+    each: EachStack = _one_by_one,
     policies: Policing = "base",
     live: bool = False,
-    span: Range | None = None,
+    span: ComparedRange | None = None,
 ) -> Preview:
     """Plans every stack whose inputs differ between two commits, and compares.
 
@@ -95,7 +97,7 @@ def preview(
         return _previewed(root, tree, span, today=today, each=each, policies=policies, live=live)
 
 
-def range_of(root: Path, base: str, head: str | None, policies: Policing = "base") -> Range:
+def range_of(root: Path, base: str, head: str | None, policies: Policing = "base") -> ComparedRange:
     """The commits that a preview compares, and the files that differ; the arguments are those of ``preview``.
 
     Raises:
@@ -104,7 +106,7 @@ def range_of(root: Path, base: str, head: str | None, policies: Policing = "base
     return _to_working_tree(root, base, policies) if head is None else between(root, base, head, lambda _path: True)
 
 
-def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each: Each = _one_by_one) -> Preview:
+def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each: EachStack = _one_by_one) -> Preview:
     """Plans every stack with the patches that the lock lists, and with more built-in versions, and compares.
 
     Args:
@@ -125,7 +127,7 @@ def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each:
         (accepted / LOCK).write_text(lock_text(locked | added), encoding="utf-8")
         base, head = Commit(root), Commit(accepted, root)
         before, after = stack_files(root), stack_files(accepted)
-        jobs = [Job(name, before[name], after[name]) for name in sorted(after)]
+        jobs = [StackJob(name, before[name], after[name]) for name in sorted(after)]
         project = shared_news(base, head, [LOCK])
         work = partial(compared, base, head, today)
         found = [one for one in each(jobs, work, (root, accepted)) if one is not None]
@@ -149,7 +151,7 @@ def _copy(root: Path, place: Path) -> None:
             copyfile(root / name, place / name, follow_symlinks=False)
 
 
-def _to_working_tree(root: Path, base: str, policies: Policing) -> Range:
+def _to_working_tree(root: Path, base: str, policies: Policing) -> ComparedRange:
     """What differs between a commit and the working tree, among the files that stacks depend on."""
     shared, stacks = below(*_SHARED), wanted_of(root, "in the working tree")
     _check_listed(root, policies != "none")
@@ -177,7 +179,7 @@ def _check_listed(root: Path, policies: bool) -> None:
             raise RevisionError(f"{inside} cannot be listed: {why}", "make it a folder that can be read")
 
 
-def _check_checked_out(root: Path, absent: Iterable[str], wanted: Wanted, policies: Policing) -> None:
+def _check_checked_out(root: Path, absent: Iterable[str], wanted: WantedFile, policies: Policing) -> None:
     """Rejects a sparse checkout without files that the plans of its stacks read: they would plan less, unnoticed.
 
     A stack whose own file is left out is not planned, and the command line reports it.
@@ -238,14 +240,14 @@ class _Both(NamedTuple):
     head: Commit
     names: Sequence[str]
     """Of all stacks."""
-    jobs: Sequence[Job]
+    jobs: Sequence[StackJob]
     """The stacks that the files which differ may concern."""
     paths: frozenset[str]
     """Files that differ."""
 
 
 @contextmanager
-def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) -> Iterator[_Both]:
+def _both_commits(root: Path, head_root: Path, span: ComparedRange, policies: Policing) -> Iterator[_Both]:
     folder = folder_of(head_root)
     recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{RECORDED}/")}
     others = {name for name, path in _named(head_root) if path in span.paths}
@@ -255,7 +257,7 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
     shared = everything or any(path.startswith((*_FILES, f"{PATCHES_FOLDER}/")) for path in span.paths)
     paths = span.paths | {*_ALL_THEIRS, HARDWARE_FILE} if everything else span.paths
 
-    def wanted(base_root: Path) -> Wanted:
+    def wanted(base_root: Path) -> WantedFile:
         of_stacks, own = wanted_of(base_root, f"of commit {span.base.commit[:12]}"), folder_of(base_root)
         if shared or own != folder:
             return of_stacks
@@ -289,9 +291,9 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
         )
         rules = everything or not same_policies(base, head, span.paths)
         jobs = [
-            Job(name, before.get(name), after.get(name), recorded=name in recorded, rules=rules)
+            StackJob(name, before.get(name), after.get(name), recorded=name in recorded, rules=rules)
             if shared or name in touched
-            else Job(name, after[name], after[name], untouched=True, rules=rules)
+            else StackJob(name, after[name], after[name], untouched=True, rules=rules)
             for name in names
             if shared or rules or name in touched
         ]
@@ -299,7 +301,7 @@ def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) 
 
 
 def _previewed(
-    root: Path, head_root: Path, span: Range, *, today: date, each: Each, policies: Policing, live: bool
+    root: Path, head_root: Path, span: ComparedRange, *, today: date, each: EachStack, policies: Policing, live: bool
 ) -> Preview:
     with _both_commits(root, head_root, span, policies) as (base, head, names, jobs, paths), temporary_folder() as now:
         # Before any other process starts, so that each has what this reads.
@@ -330,8 +332,8 @@ def _previewed(
 
 
 def _with_clusters(
-    root: Path, base: Commit, head: Commit, jobs: Sequence[Job], folder: Path
-) -> tuple[list[Job], tuple[Offline, ...], tuple[Unlisted, ...]]:
+    root: Path, base: Commit, head: Commit, jobs: Sequence[StackJob], folder: Path
+) -> tuple[list[StackJob], tuple[Offline, ...], tuple[Unlisted, ...]]:
     """The stacks with the clusters that their plans start from, recorded below a folder."""
     from modelyard.preview.live import recorded_now  # imports a Kubernetes client
 
@@ -371,7 +373,7 @@ def files_named(root: Path) -> set[str]:
     return {path for _, path in _named(root)}
 
 
-def _named_files(root: Path) -> Wanted:
+def _named_files(root: Path) -> WantedFile:
     """Selects the price files, lists of packages and locks that stack files name."""
     named = files_named(root)
     folders = {parent for path in named for parent in parents(path)}

@@ -17,7 +17,7 @@ from modelyard.files import MAX_YAML_BYTES, read_file
 from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER, RECORDED
 from modelyard.plan.project import named_files
 from modelyard.preview.git import RevisionError
-from modelyard.preview.links import Wanted, below, linked, steps
+from modelyard.preview.links import WantedFile, below, linked, steps
 from modelyard.stack import check_project, discover, load, misnamed, stack_folder, stack_of
 from modelyard.stack.project import PROJECT_FILES
 
@@ -198,7 +198,7 @@ def folder_of(root: Path) -> str:
     return "" if inside == "." else f"{inside}/"
 
 
-def wanted_of(root: Path, where: str) -> Wanted:
+def wanted_of(root: Path, where: str) -> WantedFile:
     """Selects the stack files and the recorded platforms of a project.
 
     Call it a second time to follow a link in place of their folder.

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from modelyard.hiding import HIDDEN, Confidential, hidden, hidden_at
-from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
+from modelyard.stack.config import Config, PatchChoice, RuleChoice, Stack, StackPath, Waiver
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
 from modelyard.stack.shape import CONFIG, Each, Named, Shape, field_of, spelled
@@ -70,7 +70,7 @@ class Difference(NamedTuple):
     parameters ``patches.ray-worker.params.gracePeriod``."""
     source: Confidential[Any]
     target: Confidential[Any]
-    path: Path
+    path: StackPath
     """From the top of the target's file; empty if nothing can be taken."""
     value: Confidential[Any]
     """The value for ``path``."""
@@ -186,7 +186,7 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
-def _difference(setting: str, source: Any, target: Any, path: Path, value: Any) -> Difference:
+def _difference(setting: str, source: Any, target: Any, path: StackPath, value: Any) -> Difference:
     return Difference(setting, Confidential(source), Confidential(target), path, Confidential(value))
 
 
@@ -209,7 +209,7 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
             # that the target lacks does not start with a single key.
             lacks = _at(behind, setting[:-1]) is None
             section, *rest = setting
-            path: Path = (
+            path: StackPath = (
                 () if mine is None or ".".join(setting) in own or lacks else ("config", PREFIX + section, *rest)
             )
             yield _difference(".".join(setting), mine, theirs, path, mine)
@@ -280,7 +280,7 @@ def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Map
 
 
 def _of_patch(
-    setting: str, values: tuple[Any, Any], can: bool, *, places: dict[str, int], name: str, key: Path
+    setting: str, values: tuple[Any, Any], can: bool, *, places: dict[str, int], name: str, key: StackPath
 ) -> Difference:
     """A difference in a patch; if the target does not list the patch, the first one to take adds the entry."""
     if not can:

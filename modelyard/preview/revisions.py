@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.files import ordinary_content, read_file
-from modelyard.preview.git import FULL_CLONE, Copy, Entry, RevisionError, git, known, objects, tree, tried
-from modelyard.preview.links import Wanted, linked, reach
+from modelyard.preview.git import FULL_CLONE, Copy, GitFile, RevisionError, git, known, objects, tree, tried
+from modelyard.preview.links import WantedFile, linked, reach
 from modelyard.preview.values import Revision
 from modelyard.stack.words import did_you_mean, listed
 from modelyard.temporary import temporary_folder
@@ -31,7 +31,7 @@ since, so the branch itself comes first.
 _DEFAULTS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
-class Range(NamedTuple):
+class ComparedRange(NamedTuple):
     """What is compared, and which files of the project differ."""
 
     base: Revision
@@ -47,7 +47,7 @@ class Range(NamedTuple):
     """For the working tree: paths that links among its wanted files lead to."""
 
 
-def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
+def between(root: Path, base: str, head: str | None, wanted: WantedFile) -> ComparedRange:
     """The range from where ``head`` left ``base`` to ``head``; without a head, to the working tree as it is.
 
     Args:
@@ -76,11 +76,13 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
     if head is not None:
         after = tree(root, own, prefix)
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-        return Range(base=Revision(base, fork), head=Revision(head, own), prefix=prefix, paths=frozenset(changed))
+        return ComparedRange(
+            base=Revision(base, fork), head=Revision(head, own), prefix=prefix, paths=frozenset(changed)
+        )
     files, absent = known(root)
     reached = reach((before.keys() | files) - absent, wanted, linked(root))
     changed = {path for path in reached.files if differs(f"{root}/{path}", before.get(path))}
-    return Range(
+    return ComparedRange(
         base=Revision(base, fork),
         head=Revision(_WORKING_TREE, own),
         prefix=prefix,
@@ -130,8 +132,8 @@ def laid_out(
     root: Path,
     commit: str,
     prefix: str,
-    wanted: Wanted,
-    *more: Callable[[Path], Wanted],
+    wanted: WantedFile,
+    *more: Callable[[Path], WantedFile],
     absent: Collection[str] = (),
 ) -> Iterator[Path]:
     """The root of the project at a commit, as plain files in a temporary folder that is deleted afterwards.
@@ -167,9 +169,9 @@ def laid_out(
 def _write(
     place: Path,
     copy: Copy,
-    entries: dict[str, Entry],
-    wanted: Wanted,
-    more: tuple[Callable[[Path], Wanted], ...],
+    entries: dict[str, GitFile],
+    wanted: WantedFile,
+    more: tuple[Callable[[Path], WantedFile], ...],
 ) -> None:
     """Writes files and then links, so that no file is written through an unchecked link."""
 
@@ -216,7 +218,7 @@ def _write(
                 file.symlink_to(nothing)
 
 
-def differs(path: str, entry: Entry | None) -> bool:
+def differs(path: str, entry: GitFile | None) -> bool:
     """Whether a file of the working tree differs from a commit, read unchanged, without filters."""
     content = ordinary_content(path)
     if content is None:
@@ -224,7 +226,7 @@ def differs(path: str, entry: Entry | None) -> bool:
     return entry is None or entry.link or entry.submodule or not _has(entry, content)
 
 
-def _unusual_differs(file: Path, entry: Entry | None) -> bool:
+def _unusual_differs(file: Path, entry: GitFile | None) -> bool:
     """As ``differs``, for anything but an ordinary file."""
     try:
         facts = file.lstat()
@@ -247,14 +249,14 @@ def _unusual_differs(file: Path, entry: Entry | None) -> bool:
     return not _has(entry, content)
 
 
-def _has(entry: Entry, content: bytes) -> bool:
+def _has(entry: GitFile, content: bytes) -> bool:
     """Whether a file of a commit has this content; git may have converted line endings to another system's."""
     return _name(entry, content) == entry.object or (
         b"\r\n" in content and _name(entry, content.replace(b"\r\n", b"\n")) == entry.object
     )
 
 
-def _name(entry: Entry, content: bytes) -> str:
+def _name(entry: GitFile, content: bytes) -> str:
     """Git's name for a content, with the repository's hash algorithm."""
     made = hashlib.sha256() if len(entry.object) == 64 else hashlib.sha1(usedforsecurity=False)
     made.update(b"blob %d\0" % len(content))

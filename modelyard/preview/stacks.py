@@ -27,7 +27,7 @@ from modelyard.preview.values import StackDiff, SubmissionDiff
 from modelyard.stack import Stack
 
 
-class Job(NamedTuple):
+class StackJob(NamedTuple):
     """One stack to compare."""
 
     name: str
@@ -44,13 +44,13 @@ class Job(NamedTuple):
     """Has its cluster as it is now; None for the recorded platform of the head."""
 
 
-def compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
+def compared(base: Commit, head: Commit, today: date, job: StackJob) -> StackDiff | None:
     """The difference of one stack; None if there is none."""
     with in_project(head.root):
         return _compared(base, head, today, job)
 
 
-def _compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
+def _compared(base: Commit, head: Commit, today: date, job: StackJob) -> StackDiff | None:
     if job.untouched:
         return _judged_twice(base, head, today, job) if job.rules else None
     if same := _same_inputs(base.root, head.root, job):
@@ -61,13 +61,13 @@ def _compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | 
     return _planned_twice(base, head, today, job)
 
 
-def planned_twice(base: Commit, head: Commit, job: Job) -> bool:
+def planned_twice(base: Commit, head: Commit, job: StackJob) -> bool:
     """Whether a stack has another plan at each commit."""
     with in_project(head.root):
         return not job.untouched and _same_inputs(base.root, head.root, job) is None
 
 
-def _same_inputs(base_root: Path, head_root: Path, job: Job) -> "tuple[_Inputs, _Inputs] | None":
+def _same_inputs(base_root: Path, head_root: Path, job: StackJob) -> "tuple[_Inputs, _Inputs] | None":
     """The inputs of a stack's plan at both commits if they give the same plan; None if they do not."""
     if job.base is None or job.head is None or job.recorded:
         return None
@@ -75,7 +75,7 @@ def _same_inputs(base_root: Path, head_root: Path, job: Job) -> "tuple[_Inputs, 
     return (before, after) if before is not None and after is not None and before.plan == after.plan else None
 
 
-def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> StackDiff | None:
+def _planned_twice(earlier: Commit, later: Commit, today: date, job: StackJob) -> StackDiff | None:
     base_root, head_root = earlier.root, later.root
     # Both plans start from the head's platform, or the one now: the commits did not cause what differs there.
     platform = job.platform or (head_root if job.head is not None else base_root)
@@ -111,7 +111,9 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
     return difference._replace(topology=topology(before, ahead), cost=cost)
 
 
-def _submissions(base: Commit, head: Commit, before: Planned, after: Planned, job: Job) -> tuple[SubmissionDiff, ...]:
+def _submissions(
+    base: Commit, head: Commit, before: Planned, after: Planned, job: StackJob
+) -> tuple[SubmissionDiff, ...]:
     """What differs for the next apply or submission; nothing if one of the files is gone or cannot be read."""
     if after.stack is None or (job.base is not None and before.stack is None):
         return ()
@@ -177,7 +179,7 @@ def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Plan
 
 
 def _judged_twice(
-    at_base: Commit, at_head: Commit, today: date, job: Job, inputs: "tuple[_Inputs, _Inputs] | None" = None
+    at_base: Commit, at_head: Commit, today: date, job: StackJob, inputs: "tuple[_Inputs, _Inputs] | None" = None
 ) -> StackDiff | None:
     """The difference of a stack whose plan is the same at both commits: planned once, judged by the rules of each.
 

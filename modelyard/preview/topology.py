@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.kinds import WORKLOAD_KINDS
-from modelyard.kube.scheduling.placement import Wanted, placed, wanted_of
+from modelyard.kube.scheduling.placement import WantedPods, placed, wanted_of
 from modelyard.kube.scheduling.pods import ONE_TEMPLATE, Pods, pod_places, pods_of, pods_words
 from modelyard.kube.state import ClusterState, Node, ObjectKey
 from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
@@ -21,11 +21,11 @@ from modelyard.workloads.training import BACKENDS
 MANY_NODES = 16
 """The most nodes that are shown one by one; with more, identical ones are shown together."""
 
-Unit = Literal["GPU", "MIG slice", "share", "fraction"]
+GpuUnit = Literal["GPU", "MIG slice", "share", "fraction"]
 """What one unit of a resource is."""
 
 
-class Place(NamedTuple):
+class GpuPlace(NamedTuple):
     """A node's GPUs of one name, or those of identical nodes of a large cluster. A divided node is several places: one
     for each kind of slice, and one for the GPUs that are left whole.
     """
@@ -41,7 +41,7 @@ class Place(NamedTuple):
     cordoned: bool
     resource: str = GPU_RESOURCE
     """The resource that pods request; empty for nodes without GPUs."""
-    unit: Unit = "GPU"
+    unit: GpuUnit = "GPU"
     """What a pod gets for one unit of the resource, whatever its name is."""
 
 
@@ -62,7 +62,7 @@ class Running(NamedTuple):
     """Pods that no node has room for."""
     resource: str = GPU_RESOURCE
     """The resource that ``gpus`` counts."""
-    unit: Unit = "GPU"
+    unit: GpuUnit = "GPU"
     """The unit that ``gpus`` counts, in a word."""
 
 
@@ -88,7 +88,7 @@ class Scene(NamedTuple):
 class Topology(NamedTuple):
     """A stack before and after, on the same nodes."""
 
-    places: tuple[Place, ...]
+    places: tuple[GpuPlace, ...]
     before: Scene | None
     """After the base's plan, None if there is none."""
     after: Scene | None
@@ -137,7 +137,7 @@ class _Shown(NamedTuple):
     name: str
     role: str
     most: int | None
-    wanted: Wanted
+    wanted: WantedPods
 
 
 def _asked(planned: Planned, state: ClusterState) -> tuple[_Shown, ...]:
@@ -253,7 +253,7 @@ def _asks_for(pods: Pods) -> tuple[str, int]:
     return name, int(pods.requests.get(name, 0))
 
 
-def _unit(resource: str, kind: str = "whole") -> Unit:
+def _unit(resource: str, kind: str = "whole") -> GpuUnit:
     """The unit of a resource; for the name of whole GPUs, the node's ``kind`` (``hardware.nodes.Kind``) decides."""
     if resource.startswith(MIG_PREFIX) or (kind == "mig" and not is_slice(resource)):
         return "MIG slice"
@@ -272,7 +272,7 @@ class _Offer(NamedTuple):
     cordoned: bool
     node: str
     """Empty if identical nodes are shown together."""
-    unit: Unit = "GPU"
+    unit: GpuUnit = "GPU"
 
 
 def _offers(node: Node, several: bool) -> list[_Offer]:
@@ -298,7 +298,7 @@ def _index(nodes: tuple[Node, ...]) -> dict[tuple[str, str], int]:
 
 def _places(
     state: ClusterState, index: Mapping[tuple[str, str], int], shown: Collection[tuple[str, str]]
-) -> Iterator[Place]:
+) -> Iterator[GpuPlace]:
     """The places; ``shown`` are namespace and name of the owners of pods in the picture."""
     nodes = {node.name: node for node in state.nodes}
     names = {name for _, name in shown}
@@ -315,7 +315,7 @@ def _places(
         (offer,) = [one for one in _offers(node, False) if one.resource == resource]
         others = sum(requests.get(resource, 0) for one, _ in alike for requests in held.get(one.name, ()))
         name = node.name if len(alike) == 1 else f"{len(alike)} nodes"
-        yield Place(
+        yield GpuPlace(
             name=name,
             nodes=len(alike),
             product=offer.product,

@@ -9,7 +9,7 @@ from modelyard.plan.cost.values import StackCost
 from modelyard.plan.order import STOPS_JOBS
 from modelyard.plan.values import FieldChange, Step
 from modelyard.preview.topology import Topology
-from modelyard.probes import Drain
+from modelyard.probes import BackendDrain
 
 Policing = Literal["base", "head", "none"]
 """Whose Python rules judge the head, or that no policies do."""
@@ -207,7 +207,7 @@ class StackDiff(NamedTuple):
     """Names of the training backends before and after; None if the stack is new, gone, or cannot be planned."""
     steps: tuple[Step, ...] = ()
     """The steps of the head's apply after the base's, in order, in all clusters."""
-    drains: tuple[Drain, ...] = ()
+    drains: tuple[BackendDrain, ...] = ()
     """The waits of that apply for an idle training backend."""
     pending: Pending | None = None
     """What already differs from the cluster; None if the cluster was not read, or the base has no plan."""

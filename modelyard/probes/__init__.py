@@ -4,11 +4,11 @@ Owns the requests, the meaning of the answers, and the decision to continue, to 
 does not decide which changes must wait, and changes nothing.
 """
 
-from modelyard.probes.values import Busy, Drain, JobSourceError, described
+from modelyard.probes.values import BackendDrain, Busy, JobSourceError, described
 
 __all__ = [
+    "BackendDrain",
     "Busy",
-    "Drain",
     "JobSourceError",
     "described",
 ]

@@ -3,10 +3,10 @@
 from typing import assert_never
 
 from modelyard.probes.values import Busy, JobSourceError
-from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, JobSource, NoJobSource, Numbers
 
 
-def ask(source: Source) -> Busy:
+def ask(source: JobSource) -> Busy:
     """The current jobs of a backend.
 
     Raises:

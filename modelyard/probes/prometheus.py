@@ -55,7 +55,7 @@ class Server(NamedTuple):
     """Text of the header, empty for none."""
 
 
-class Answer(NamedTuple):
+class QueryAnswer(NamedTuple):
     """The server's answer to a query."""
 
     kind: str
@@ -123,7 +123,7 @@ def _printable(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
-def ask(server: Server, query: str) -> Answer | Refused:
+def ask(server: Server, query: str) -> QueryAnswer | Refused:
     """Runs a query at the server's current time.
 
     Raises:
@@ -132,16 +132,16 @@ def ask(server: Server, query: str) -> Answer | Refused:
     try:
         data = _fetch(server, "query", {"query": query, "timeout": f"{TIMEOUT:.0f}s"})
     except _TooMuch:
-        return Answer("vector", None)
+        return QueryAnswer("vector", None)
     if isinstance(data, Refused):
         return data
     try:
         kind, result = str(data["resultType"]), data["result"]
         if kind in ("scalar", "string"):
-            return Answer(kind, 1, (float(result[1]),) if kind == "scalar" else ())
+            return QueryAnswer(kind, 1, (float(result[1]),) if kind == "scalar" else ())
         labels = tuple({str(name): str(value) for name, value in one["metric"].items()} for one in result)
         values = tuple(float(one["value"][1]) if "value" in one else float("nan") for one in result)
-        return Answer(kind, len(result), values if kind == "vector" else (), labels)
+        return QueryAnswer(kind, len(result), values if kind == "vector" else (), labels)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise _strange(server) from None
 
@@ -158,7 +158,7 @@ def ask_jobs(source: Numbers) -> Busy:
         raise JobSourceError(error.summary, error.remedy, lasting=isinstance(error, BadAddress)) from error
 
 
-def jobs_of(answer: Answer | Refused) -> Busy:
+def jobs_of(answer: QueryAnswer | Refused) -> Busy:
     """The jobs in an answer. An answer without series does not count: a missing metric looks like an idle backend.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple, assert_never
 
 from modelyard.findings import Failure
 from modelyard.workloads.training import BACKENDS
-from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, JobSource, NoJobSource, Numbers
 
 NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
 """Environment variable that turns drains off if it is not empty."""
@@ -43,7 +43,7 @@ class JobSourceError(Failure):
     """A job source without a usable answer: why, and what to do."""
 
 
-class Drain(NamedTuple):
+class BackendDrain(NamedTuple):
     """One drain of a plan: its targets do not change until a training backend is idle."""
 
     backend: str
@@ -54,7 +54,7 @@ class Drain(NamedTuple):
     """Seconds after which the wait fails."""
     quiet: int
     """Seconds without a job after which the backend is idle."""
-    source: Source
+    source: JobSource
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Drain(NamedTuple):
         return BACKENDS[self.backend].title
 
 
-def described(source: Source) -> str:
+def described(source: JobSource) -> str:
     """A job source, in a few words."""
     match source:
         case Dashboard(url):
@@ -79,7 +79,7 @@ def described(source: Source) -> str:
             assert_never(source)
 
 
-def lag(source: Source) -> float:
+def lag(source: JobSource) -> float:
     """The maximum age of a job source's answer, in seconds.
 
     RabbitMQ collects its statistics every five seconds (its ``collect_statistics_interval``), and a query returns

@@ -5,10 +5,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
-from modelyard.probes.values import PATIENCE, Busy, Drain, JobSourceError, described, lag
+from modelyard.probes.values import PATIENCE, BackendDrain, Busy, JobSourceError, described, lag
 from modelyard.stack.durations import text
 from modelyard.stack.words import few
-from modelyard.workloads.training.backend import Source
+from modelyard.workloads.training.backend import JobSource
 
 SAYS: Final = "draining "
 """The beginning of every line of progress."""
@@ -27,7 +27,7 @@ class Terms(NamedTuple):
     old."""
 
 
-class Progress(NamedTuple):
+class DrainProgress(NamedTuple):
     """The state of a drain; all times are from the same clock."""
 
     begun: float
@@ -39,7 +39,7 @@ class Progress(NamedTuple):
     reported_at: float = 0.0
 
 
-class Verdict(NamedTuple):
+class WaitVerdict(NamedTuple):
     """What to do after an answer, or a failed request."""
 
     over: bool
@@ -50,19 +50,21 @@ class Verdict(NamedTuple):
     """The line of progress to report; empty if nothing is new."""
 
 
-def terms(drain: Drain) -> Terms:
+def terms(drain: BackendDrain) -> Terms:
     """The terms of a drain: the backend must be idle for at least twice the maximum age of an answer."""
     return Terms(drain.limit, max(drain.quiet, 2 * lag(drain.source)))
 
 
-def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Terms) -> tuple[Progress, Verdict]:
+def judge(
+    so_far: DrainProgress, now: float, seen: Busy | JobSourceError, terms: Terms
+) -> tuple[DrainProgress, WaitVerdict]:
     """What an answer means for a drain. A backend that does not answer is never treated as idle."""
     waited = text(int(now - so_far.begun))
     if isinstance(seen, JobSourceError):
         lost = so_far.lost if so_far.lost is not None else now
         after = so_far._replace(idle=None, lost=lost)
         if (seen.lasting and so_far.lost is None and not so_far.reported) or now - lost >= PATIENCE:
-            return after, Verdict(False, _sentence(seen))
+            return after, WaitVerdict(False, _sentence(seen))
         after, verdict = _out_of_time(after, now, terms, f"no answer: {seen.summary}", waited)
         hint = f"; fails after {text(PATIENCE)} without an answer"
         return after, verdict._replace(line=verdict.line + hint) if verdict.line else verdict
@@ -71,16 +73,18 @@ def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Term
     idle = so_far.idle if so_far.idle is not None else now
     after = so_far._replace(idle=idle, lost=None)
     if now - idle >= terms.quiet:
-        return after, Verdict(True, line=f"no job for {text(int(terms.quiet))}: continuing")
+        return after, WaitVerdict(True, line=f"no job for {text(int(terms.quiet))}: continuing")
     return _out_of_time(after, now, terms, str(seen), waited)
 
 
-def _out_of_time(so_far: Progress, now: float, terms: Terms, state: str, waited: str) -> tuple[Progress, Verdict]:
+def _out_of_time(
+    so_far: DrainProgress, now: float, terms: Terms, state: str, waited: str
+) -> tuple[DrainProgress, WaitVerdict]:
     if now - so_far.begun >= terms.limit:
-        return so_far, Verdict(False, f"{state}, at the limit of {waited}")
+        return so_far, WaitVerdict(False, f"{state}, at the limit of {waited}")
     if state == so_far.reported and now - so_far.reported_at < REMINDER:
-        return so_far, Verdict(False)
-    return so_far._replace(reported=state, reported_at=now), Verdict(False, line=f"{state} (waiting for {waited})")
+        return so_far, WaitVerdict(False)
+    return so_far._replace(reported=state, reported_at=now), WaitVerdict(False, line=f"{state} (waiting for {waited})")
 
 
 def _named(seen: Busy) -> str:
@@ -96,8 +100,8 @@ class GaveUp(Exception):
 
 
 async def wait(
-    drain: Drain,
-    ask: Callable[[Source], Awaitable[Busy]],
+    drain: BackendDrain,
+    ask: Callable[[JobSource], Awaitable[Busy]],
     say: Callable[[str], None],
     stopped: Callable[[], bool] = lambda: False,
     *,
@@ -119,7 +123,7 @@ async def wait(
     """
     rules = terms(drain)
     pause = min(POLL, max(rules.quiet / 2, 0.5))
-    so_far = Progress(clock())
+    so_far = DrainProgress(clock())
     while not stopped():
         seen: Busy | JobSourceError
         try:

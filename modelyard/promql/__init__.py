@@ -4,7 +4,7 @@ Owns the positions in a query, what an expression can return, and the findings a
 (``probes.prometheus`` does), does not read files, and does not know plans.
 """
 
-from modelyard.promql.problems import Kind, Problem
+from modelyard.promql.problems import ProblemKind, QueryProblem
 from modelyard.promql.queries import check_query
 
-__all__ = ["Kind", "Problem", "check_query"]
+__all__ = ["ProblemKind", "QueryProblem", "check_query"]

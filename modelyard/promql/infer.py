@@ -1,7 +1,7 @@
 """Infers from a query's tree what its answer can be: how many series, with which labels and values.
 
-An abstract interpretation: each node's ``Shape`` is computed from those of its children, and errors that any server
-would have are reported once, where they occur.
+An abstract interpretation: each node's ``SeriesShape`` is computed from those of its children, and errors that any
+server would have are reported once, where they occur.
 """
 
 import math
@@ -11,8 +11,8 @@ from modelyard.promql import syntax
 from modelyard.promql.functions import FUNCTIONS, UNKNOWN, Function, Series
 from modelyard.promql.labels import ABSENT, ANY, EMPTY, NAME, PRESENT, Labels, Values, selected
 from modelyard.promql.operators import operate
-from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.syntax import Aggregate, Call, Node, Subquery
+from modelyard.promql.problems import ProblemKind, QueryProblem
+from modelyard.promql.syntax import Aggregate, Expression, FunctionCall, Subquery
 from modelyard.promql.values import (
     ANYTHING,
     AT_LEAST_ONE,
@@ -20,7 +20,7 @@ from modelyard.promql.values import (
     ONE,
     TEXT,
     Interval,
-    Shape,
+    SeriesShape,
     exactly,
     negative,
     scalar,
@@ -34,12 +34,12 @@ DEFAULT_STEP = 60.0
 class Inferred(NamedTuple):
     """What is known of a query's answer."""
 
-    shape: Shape
-    problems: tuple[Problem, ...]
+    shape: SeriesShape
+    problems: tuple[QueryProblem, ...]
     """Problems of kinds NEVER and AMBIGUOUS, which occur inside, whatever the answer."""
 
 
-def infer(tree: Node, *, scraped: bool) -> Inferred:
+def infer(tree: Expression, *, scraped: bool) -> Inferred:
     """Returns the shape of a query's answer.
 
     Args:
@@ -47,11 +47,11 @@ def infer(tree: Node, *, scraped: bool) -> Inferred:
         scraped: whether to rely on the labels ``job`` and ``instance`` that a scrape gives each series. Without it the
             result holds for any series; with it, for series that did not lose these labels by relabelling.
     """
-    found: list[Problem] = []
+    found: list[QueryProblem] = []
     return Inferred(_shape(tree, scraped, found), tuple(found))
 
 
-def _shape(node: Node, scraped: bool, found: list[Problem]) -> Shape:
+def _shape(node: Expression, scraped: bool, found: list[QueryProblem]) -> SeriesShape:
     match node:
         case syntax.Number():
             return scalar(exactly(node.value))
@@ -72,17 +72,17 @@ def _shape(node: Node, scraped: bool, found: list[Problem]) -> Shape:
         case syntax.Aggregate():
             param = None if node.param is None else _shape(node.param, scraped, found)
             return _aggregate(node, _shape(node.inner, scraped, found), param)
-        case syntax.Call():
+        case syntax.FunctionCall():
             return call(node, tuple(_shape(arg, scraped, found) for arg in node.args), found)
         case syntax.Binary():
             left = _shape(node.left, scraped, found)
             return operate(node, left, _shape(node.right, scraped, found), found)
 
 
-def _contradiction(node: syntax.Selector, labels: Labels) -> Problem:
+def _contradiction(node: syntax.Selector, labels: Labels) -> QueryProblem:
     label = next(label for label, values in labels.named.items() if values.number == 0)
-    return Problem(
-        Kind.NEVER,
+    return QueryProblem(
+        ProblemKind.NEVER,
         node.span[0],
         f"no series can match the matchers of label {label}",
         detail="the matchers of the label exclude each other",
@@ -90,18 +90,18 @@ def _contradiction(node: syntax.Selector, labels: Labels) -> Problem:
     )
 
 
-def _subquery(node: Subquery, inner: Shape) -> Shape:
+def _subquery(node: Subquery, inner: SeriesShape) -> SeriesShape:
     """Returns everything that the inner expression gave in the window, even series that never exist together."""
     step = node.step or DEFAULT_STEP
     points = math.floor(node.window / step)
     most = inner.labels.combinations if inner.most else 0
     least = min(1, inner.least) if points else 0
-    return Shape(
+    return SeriesShape(
         kind="matrix", least=int(min(least, most)), most=most, labels=inner.labels, values=inner.values, points=points
     )
 
 
-def _aggregate(node: Aggregate, inner: Shape, param: Shape | None) -> Shape:
+def _aggregate(node: Aggregate, inner: SeriesShape, param: SeriesShape | None) -> SeriesShape:
     labels = grouped(node, inner.labels)
     least, most = min(1, inner.least), inner.most
     match node.operator:
@@ -156,7 +156,7 @@ _NO_SERIES: Final = vector(1, 1, EMPTY)
 """Input of a function of a moment without an argument: ``vector(time())``."""
 
 
-def call(node: Call, args: tuple[Shape, ...], problems: list[Problem]) -> Shape:
+def call(node: FunctionCall, args: tuple[SeriesShape, ...], problems: list[QueryProblem]) -> SeriesShape:
     """Returns the shape of a function's answer."""
     function = FUNCTIONS.get(node.function, UNKNOWN)
     given = next((arg for arg in args if arg.kind in ("vector", "matrix")), _NO_SERIES)
@@ -185,12 +185,14 @@ def call(node: Call, args: tuple[Shape, ...], problems: list[Problem]) -> Shape:
             return vector(0, given.most, labels, values)
 
 
-def _each(node: Call, args: tuple[Shape, ...], given: Shape, labels: Labels, values: Interval) -> Shape:
+def _each(
+    node: FunctionCall, args: tuple[SeriesShape, ...], given: SeriesShape, labels: Labels, values: Interval
+) -> SeriesShape:
     match node.function:
         case "label_replace" | "label_join":
             written = node.args[1]
             labels = labels.having({written.value: ANY}) if isinstance(written, syntax.Text) else labels
-            return Shape(kind="vector", least=min(1, given.least), most=given.most, labels=labels, values=values)
+            return SeriesShape(kind="vector", least=min(1, given.least), most=given.most, labels=labels, values=values)
         case "clamp" | "clamp_min" | "clamp_max":
             low = args[1].values if node.function != "clamp_max" else exactly(-math.inf)
             high = args[-1].values if node.function != "clamp_min" else exactly(math.inf)
@@ -208,7 +210,7 @@ def _clamped(values: Interval, low: Interval, high: Interval) -> Interval:
     return Interval(least, most, values.maybe_nan or low.maybe_nan or high.maybe_nan)
 
 
-def _window(function: Function, given: Shape, labels: Labels, values: Interval) -> Shape:
+def _window(function: Function, given: SeriesShape, labels: Labels, values: Interval) -> SeriesShape:
     # Two samples of one series are certain only if all samples are of one series.
     if given.labels.combinations == 1:
         enough = given.points >= function.samples
@@ -217,12 +219,12 @@ def _window(function: Function, given: Shape, labels: Labels, values: Interval) 
     return vector(given.least if enough else 0, given.most, labels, values)
 
 
-def _absence(node: Call, given: Shape, values: Interval, found: list[Problem]) -> Shape:
+def _absence(node: FunctionCall, given: SeriesShape, values: Interval, found: list[QueryProblem]) -> SeriesShape:
     labels = _absent_labels(node.args[0])
     if given.least:
         found.append(
-            Problem(
-                Kind.NEVER,
+            QueryProblem(
+                ProblemKind.NEVER,
                 node.span[0],
                 f"{node.function} never returns a value, because its argument always has a series",
                 remedy="drop the part that always adds a series, such as `or vector(0)`",
@@ -232,7 +234,7 @@ def _absence(node: Call, given: Shape, values: Interval, found: list[Problem]) -
     return vector(1 if given.surely_empty else 0, 1, labels, values)
 
 
-def _absent_labels(argument: Node) -> Labels:
+def _absent_labels(argument: Expression) -> Labels:
     """Returns the labels that ``absent`` takes from a plain selector: the first ``=`` of each, unless more follows."""
     selector = argument.selector if isinstance(argument, syntax.Range) else argument
     if not isinstance(selector, syntax.Selector):

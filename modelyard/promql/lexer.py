@@ -39,7 +39,7 @@ class Token(NamedTuple):
     end: int
 
 
-class Part(NamedTuple):
+class JoinedQuery(NamedTuple):
     """One of the queries that are joined with ``&``."""
 
     text: str
@@ -70,7 +70,7 @@ def closing(words: tuple[Token, ...]) -> dict[int, int]:
     return found
 
 
-def parts(text: str) -> tuple[Part, ...]:
+def parts(text: str) -> tuple[JoinedQuery, ...]:
     """Returns the queries that a text joins with ``&``, split outside of brackets, texts and comments; else the text.
 
     ``&&`` does not join: it is another language's "and", and the parser says so.
@@ -82,7 +82,7 @@ def parts(text: str) -> tuple[Part, ...]:
         if word.text == "&" and depth == 0 and alone:
             cuts.append(word.start)
     starts = [0, *(cut + 1 for cut in cuts)]
-    return tuple(Part(text[start:end], start) for start, end in zip(starts, [*cuts, len(text)], strict=True))
+    return tuple(JoinedQuery(text[start:end], start) for start, end in zip(starts, [*cuts, len(text)], strict=True))
 
 
 def too_much(text: str) -> str:

@@ -57,7 +57,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
-class Mistake(NamedTuple):
+class QueryMistake(NamedTuple):
     """What is wrong, where it starts, and what to do."""
 
     words: str
@@ -65,18 +65,18 @@ class Mistake(NamedTuple):
     remedy: str
 
 
-def mistake(text: str, words: str) -> Mistake:
+def mistake(text: str, words: str) -> QueryMistake:
     """Returns the mistake in a text that the parser rejected with ``words``."""
     all_words = tokens(text)
     if not all_words:
-        return Mistake("it is empty", (0, len(text)), "write a query")
+        return QueryMistake("it is empty", (0, len(text)), "write a query")
     span = _place(text, all_words, words)
     if words == _NO_REASON and (found := _misspelled(text, all_words, span[0])) is not None:
         word, meant = found
-        return Mistake(f"unexpected {word.text!r}", (word.start, word.end), f"did you mean {meant}?")
+        return QueryMistake(f"unexpected {word.text!r}", (word.start, word.end), f"did you mean {meant}?")
     shown = text[slice(*span)]
     message = words if words != _NO_REASON else (f"unexpected {shown!r}" if shown else "it ends too early")
-    return Mistake(message, span, _remedy(words))
+    return QueryMistake(message, span, _remedy(words))
 
 
 def _remedy(words: str) -> str:

@@ -16,12 +16,12 @@ from modelyard.promql.labels import (
     never_meet,
     unique,
 )
-from modelyard.promql.problems import Kind, Problem
+from modelyard.promql.problems import ProblemKind, QueryProblem
 from modelyard.promql.syntax import COMPARISONS, SETS, Binary
-from modelyard.promql.values import TRUTH, Interval, Shape, combined, holds, hull, kept, scalar, vector
+from modelyard.promql.values import TRUTH, Interval, SeriesShape, combined, holds, hull, kept, scalar, vector
 
 
-def operate(node: Binary, left: Shape, right: Shape, problems: list[Problem]) -> Shape:
+def operate(node: Binary, left: SeriesShape, right: SeriesShape, problems: list[QueryProblem]) -> SeriesShape:
     """Returns the shape of a binary expression."""
     if left.kind == right.kind == "scalar":
         return scalar(_values(node, left.values, right.values))
@@ -44,7 +44,7 @@ def _values(node: Binary, left: Interval, right: Interval) -> Interval:
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def _with_number(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:
+def _with_number(node: Binary, left: SeriesShape, right: SeriesShape, found: list[QueryProblem]) -> SeriesShape:
     """Combines each series with a number. A comparison keeps the series for which it is true, with their own values."""
     series, number = (right, left) if left.kind == "scalar" else (left, right)
     if node.operator not in COMPARISONS or node.returns_bool:
@@ -60,7 +60,7 @@ def _with_number(node: Binary, left: Shape, right: Shape, found: list[Problem]) 
     return vector(series.least if known else 0, series.most, series.labels, values)
 
 
-def _set(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:
+def _set(node: Binary, left: SeriesShape, right: SeriesShape, found: list[QueryProblem]) -> SeriesShape:
     matching = node.matching
     sure = always_meet(left.labels, right.labels, matching)
     apart = never_meet(left.labels, right.labels, matching)
@@ -95,7 +95,7 @@ def _set(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape
             return vector(least, left.most + right.most, labels, values)
 
 
-def _matched(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:
+def _matched(node: Binary, left: SeriesShape, right: SeriesShape, found: list[QueryProblem]) -> SeriesShape:
     """Combines series by arithmetic or comparison: each with its partner of the other side."""
     matching, filled = node.matching, any(node.matching.fill)
     labels = _result_labels(node, left.labels, right.labels)
@@ -152,13 +152,15 @@ def _name_after(node: Binary, labels: Labels) -> Values:
     return either(ABSENT, labels.of(NAME)) if node.operator == "atan2" else ABSENT
 
 
-def _report_unmatched(node: Binary, left: Shape, right: Shape, label: str, found: list[Problem]) -> None:
+def _report_unmatched(
+    node: Binary, left: SeriesShape, right: SeriesShape, label: str, found: list[QueryProblem]
+) -> None:
     """Reports two operands that never match although each could have series."""
     if left.surely_empty or right.surely_empty:
         return
     found.append(
-        Problem(
-            Kind.NEVER,
+        QueryProblem(
+            ProblemKind.NEVER,
             node.span[0],
             f"the two operands of {node.operator} never match: they always differ in label {label}",
             detail=f"on the left it is {_words(left.labels, label)}, on the right {_words(right.labels, label)}; "
@@ -178,21 +180,21 @@ def _words(labels: Labels, label: str) -> str:
     return " or ".join(sorted(f'"{value}"' if value else "absent" for value in values.listed))
 
 
-def _never_true(node: Binary) -> Problem:
+def _never_true(node: Binary) -> QueryProblem:
     summary = f"the comparison {node.operator} is never true"
-    return Problem(Kind.NEVER, node.span[0], summary, remedy="correct the operator or one of its operands")
+    return QueryProblem(ProblemKind.NEVER, node.span[0], summary, remedy="correct the operator or one of its operands")
 
 
-def _takes_all(node: Binary) -> Problem:
-    return Problem(
-        Kind.NEVER,
+def _takes_all(node: Binary) -> QueryProblem:
+    return QueryProblem(
+        ProblemKind.NEVER,
         node.span[0],
         "unless always removes everything: its right operand always has a series that matches the left one",
         remedy="compare in the right operand, so that it can be empty: … unless … > 0",
     )
 
 
-def _report_ambiguous(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> None:
+def _report_ambiguous(node: Binary, left: SeriesShape, right: SeriesShape, found: list[QueryProblem]) -> None:
     group = node.matching.group
     unclear = [
         name
@@ -208,8 +210,8 @@ def _report_ambiguous(node: Binary, left: Shape, right: Shape, found: list[Probl
         same = f" with the same {labels}" if node.matching.on else f" that differ in {labels} only"
         by = f" by ({labels})" if node.matching.on else ""
     found.append(
-        Problem(
-            Kind.AMBIGUOUS,
+        QueryProblem(
+            ProblemKind.AMBIGUOUS,
             node.span[0],
             f"{node.operator} fails as soon as its {sides} operand has two series{same}",
             detail="the server then answers with an error instead of a number",

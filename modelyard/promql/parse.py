@@ -12,7 +12,7 @@ import promql_parser
 
 from modelyard.promql import syntax
 from modelyard.promql.lexer import WORD_OPERATORS, Token, closing, tokens
-from modelyard.promql.syntax import Matching, Node, Span
+from modelyard.promql.syntax import Expression, Matching, Span
 
 # The positions of a query's operands, in the order in which the parser's tree visits them.
 #
@@ -169,7 +169,7 @@ class NotValid(Exception):
     """The parser rejects a text; the message is the parser's."""
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> Expression:
     """Returns the tree of a query that passed ``lexer.too_much`` and ``lexer.endless``.
 
     Raises:
@@ -199,7 +199,7 @@ def understood(text: str) -> Any:
         raise NotValid("the parser cannot read it") from error
 
 
-def _node(expression: Any, places: Places) -> Node:
+def _node(expression: Any, places: Places) -> Expression:
     """Returns the tree of a parser's expression. Operands are taken in the order in which they are written."""
     match expression:
         case promql_parser.VectorSelector():
@@ -233,7 +233,7 @@ def _node(expression: Any, places: Places) -> Node:
             span, function = places.take("call"), expression.func
             args = tuple(_node(arg, places) for arg in expression.args)
             gives = _GIVES[str(function.return_type)]
-            return syntax.Call(span, function.name, args, gives, function.experimental)
+            return syntax.FunctionCall(span, function.name, args, gives, function.experimental)
         case promql_parser.AggregateExpr():
             return _aggregate(expression, places)
         case promql_parser.BinaryExpr():

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Kind(Enum):
+class ProblemKind(Enum):
     """The kinds of problems. ``queries`` gives each its code and severity."""
 
     INVALID = "invalid"
@@ -44,10 +44,10 @@ class Kind(Enum):
     """It needs a feature flag of the server."""
 
 
-class Problem(NamedTuple):
+class QueryProblem(NamedTuple):
     """One thing that is wrong with a query, and its position."""
 
-    kind: Kind
+    kind: ProblemKind
     offset: int
     """0-based, in characters of the whole query, even if it is one of several joined with ``&``."""
     summary: str
@@ -58,7 +58,7 @@ class Problem(NamedTuple):
     """The affected part of the query."""
 
 
-def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Returns the problems without repeats, by position in the query and then in the order of ``Kind``."""
-    rank = {kind: index for index, kind in enumerate(Kind)}
+def in_order(problems: Iterable[QueryProblem]) -> tuple[QueryProblem, ...]:
+    """Returns the problems without repeats, by position in the query and then in the order of ``ProblemKind``."""
+    rank = {kind: index for index, kind in enumerate(ProblemKind)}
     return tuple(sorted(set(problems), key=lambda one: (one.offset, rank[one.kind], one.summary)))

@@ -12,8 +12,8 @@ from modelyard.promql.functions import EXPERIMENTAL_AGGREGATIONS, FUNCTIONS, UNK
 from modelyard.promql.infer import infer
 from modelyard.promql.labels import ANY, NAME, PRESENT, fitting
 from modelyard.promql.parse import NotValid, parse
-from modelyard.promql.problems import Kind, Problem, in_order
-from modelyard.promql.syntax import Aggregate, Binary, Call, Matcher, Node, Range, Selector, Span, every
+from modelyard.promql.problems import ProblemKind, QueryProblem, in_order
+from modelyard.promql.syntax import Aggregate, Binary, Expression, FunctionCall, Matcher, Range, Selector, Span, every
 from modelyard.promql.windows import LONGEST_JOB, check_windows
 
 # Everything that is wrong with one query.
@@ -25,7 +25,7 @@ _BEFORE = 30
 
 def check_query(
     text: str, *, scrape_interval: float | None, longest_window: float = LONGEST_JOB
-) -> tuple[Problem, ...]:
+) -> tuple[QueryProblem, ...]:
     """Returns what is wrong with an autoscaler's query, by position.
 
     A good query is valid, gives exactly one number whatever series exist, and looks back a sensible time. Queries that
@@ -40,8 +40,8 @@ def check_query(
     found = []
     if len(parts) > 1:
         found.append(
-            Problem(
-                kind=Kind.JOINED,
+            QueryProblem(
+                kind=ProblemKind.JOINED,
                 offset=parts[1].offset - 1,
                 summary=f"{len(parts)} queries are joined with `&`, which is not a PromQL operator",
                 detail="only the platform's own autoscaler splits at `&`; each part is checked separately",
@@ -55,15 +55,18 @@ def check_query(
     return in_order(found)
 
 
-def _part(text: str, scrape_interval: float | None, longest_window: float) -> Iterator[Problem]:
+def _part(text: str, scrape_interval: float | None, longest_window: float) -> Iterator[QueryProblem]:
     if reason := lexer.too_much(text):
-        yield Problem(
-            Kind.UNJUDGED, 0, f"too long or too deeply nested to check: {reason}", remedy="shorten or split the query"
+        yield QueryProblem(
+            ProblemKind.UNJUDGED,
+            0,
+            f"too long or too deeply nested to check: {reason}",
+            remedy="shorten or split the query",
         )
         return
     if word := lexer.endless(text):
         words = f"{word.text} is not a duration: it is longer than 300 years"
-        yield Problem(Kind.INVALID, word.start, f"not valid PromQL: {words}", excerpt=word.text)
+        yield QueryProblem(ProblemKind.INVALID, word.start, f"not valid PromQL: {words}", excerpt=word.text)
         return
     try:
         tree = parse(text)
@@ -72,24 +75,26 @@ def _part(text: str, scrape_interval: float | None, longest_window: float) -> It
 
         wrong = mistake(text, str(refused))
         summary, excerpt = f"not valid PromQL: {wrong.words}", _shortened(text[slice(*wrong.span)])
-        yield Problem(Kind.INVALID, wrong.span[0], summary, remedy=wrong.remedy, excerpt=excerpt)
+        yield QueryProblem(ProblemKind.INVALID, wrong.span[0], summary, remedy=wrong.remedy, excerpt=excerpt)
         return
     certain = infer(tree, scraped=False).problems
     reported = {problem.offset for problem in certain}
     unlikely = [
-        problem._replace(kind=Kind.UNLIKELY, detail=f"a scrape gives each series job and instance; {problem.detail}")
+        problem._replace(
+            kind=ProblemKind.UNLIKELY, detail=f"a scrape gives each series job and instance; {problem.detail}"
+        )
         for problem in infer(tree, scraped=True).problems
-        if problem.kind is Kind.NEVER and problem.offset not in reported
+        if problem.kind is ProblemKind.NEVER and problem.offset not in reported
     ]
     # A constant answer is no news if a part of it is always empty.
-    answer = [problem for problem in check_answer(text, tree) if not (certain and problem.kind is Kind.AWAKE)]
+    answer = [problem for problem in check_answer(text, tree) if not (certain and problem.kind is ProblemKind.AWAKE)]
     windows = check_windows(tree, scrape_interval, longest_window)
     problems = [*certain, *unlikely, *answer, *windows, *check_parts(tree)]
     for problem in problems:
         yield problem if problem.excerpt else problem._replace(excerpt=_around(text, tree, problem.offset))
 
 
-def _around(text: str, tree: Node, offset: int) -> str:
+def _around(text: str, tree: Expression, offset: int) -> str:
     """Returns the longest part of a query that starts at a position and can be shown."""
     spans = [node.span for node in every(tree) if node.span[0] == offset]
     ends = sorted((end for _, end in spans if end - offset <= _EXCERPT), reverse=True)
@@ -107,13 +112,13 @@ _COUNTING_CALLS = frozenset({"count_over_time", "present_over_time"})
 _COUNTING_AGGREGATIONS = frozenset({"count", "group"})
 
 
-def check_parts(tree: Node) -> Iterator[Problem]:
+def check_parts(tree: Expression) -> Iterator[QueryProblem]:
     """Yields what is wrong with single parts of a query, regardless of their context."""
     for node in every(tree):
         match node:
             case Selector():
                 yield from _selector(node)
-            case Call():
+            case FunctionCall():
                 if node.experimental or FUNCTIONS.get(node.function, UNKNOWN).experimental:
                     yield _flag(node.span, node.function)
                 if node.function in _COUNTING_CALLS:
@@ -128,19 +133,19 @@ def check_parts(tree: Node) -> Iterator[Problem]:
                     yield _flag(node.span, "fill")
 
 
-def _flag(span: Span, name: str) -> Problem:
-    return Problem(
-        Kind.FLAG,
+def _flag(span: Span, name: str) -> QueryProblem:
+    return QueryProblem(
+        ProblemKind.FLAG,
         span[0],
         f"{name} is experimental: servers reject it without its feature flag",
         remedy="write the query without it, or waive the finding if your server accepts the query",
     )
 
 
-def _counts(span: Span, name: str, inner: Node, what: str) -> Iterator[Problem]:
+def _counts(span: Span, name: str, inner: Expression, what: str) -> Iterator[QueryProblem]:
     if isinstance(inner, Selector | Range):
-        yield Problem(
-            Kind.COUNTS,
+        yield QueryProblem(
+            ProblemKind.COUNTS,
             span[0],
             f"{name} counts {what} regardless of their value: it stays above 0 while the series exists",
             detail="an empty queue still has its series, with the value 0",
@@ -148,19 +153,19 @@ def _counts(span: Span, name: str, inner: Node, what: str) -> Iterator[Problem]:
         )
 
 
-def _selector(selector: Selector) -> Iterator[Problem]:
+def _selector(selector: Selector) -> Iterator[QueryProblem]:
     start = selector.span[0]
     if selector.alternatives:
-        yield Problem(
-            Kind.INVALID,
+        yield QueryProblem(
+            ProblemKind.INVALID,
             start,
             "not valid PromQL: Prometheus does not support `or` between matchers",
             remedy='write =~"a|b", or join two selectors: x{…} or x{…}',
         )
     names = [matcher for matcher in selector.matchers if matcher.label == NAME]
     if all(fitting(matcher) in (ANY, PRESENT) for matcher in names):
-        yield Problem(
-            Kind.MATCHER,
+        yield QueryProblem(
+            ProblemKind.MATCHER,
             start,
             "the selector names no metric, so it matches series of every metric with these labels",
             detail="a rate of them fails if two have the same labels",
@@ -171,19 +176,19 @@ def _selector(selector: Selector) -> Iterator[Problem]:
             yield from _matcher(matcher, start)
 
 
-def _matcher(matcher: Matcher, start: int) -> Iterator[Problem]:
+def _matcher(matcher: Matcher, start: int) -> Iterator[QueryProblem]:
     shown = f'{matcher.label}{matcher.operator}"{matcher.value}"'
     if fitting(matcher) == ANY and matcher.value == ".*":
-        yield Problem(
-            Kind.MATCHER,
+        yield QueryProblem(
+            ProblemKind.MATCHER,
             start,
             f"{shown} matches everything, including series without the label",
             remedy="drop the matcher",
         )
     elif matcher.operator in ("=", "!=") and _LOOKS_LIKE_A_LIST.search(matcher.value):
         wanted = {"=": "=~", "!=": "!~"}[matcher.operator]
-        yield Problem(
-            Kind.MATCHER,
+        yield QueryProblem(
+            ProblemKind.MATCHER,
             start,
             f"{shown} compares with literal text, not with a pattern",
             detail="only =~ and !~ take regular expressions",
@@ -191,28 +196,28 @@ def _matcher(matcher: Matcher, start: int) -> Iterator[Problem]:
         )
 
 
-REJECTED: Final = frozenset({Kind.INVALID, Kind.UNJUDGED, Kind.TYPE})
+REJECTED: Final = frozenset({ProblemKind.INVALID, ProblemKind.UNJUDGED, ProblemKind.TYPE})
 """A server may reject the query: what matters to one that is sent once, not evaluated by an autoscaler."""
-_CODES: Final[Mapping[Kind, tuple[str, Severity]]] = {
-    Kind.INVALID: ("AUT010", Severity.ERROR),
-    Kind.UNJUDGED: ("AUT010", Severity.WARNING),
-    Kind.JOINED: ("AUT011", Severity.WARNING),
-    Kind.TYPE: ("AUT012", Severity.ERROR),
-    Kind.MANY: ("AUT013", Severity.WARNING),
-    Kind.EMPTY: ("AUT014", Severity.WARNING),
-    Kind.NEVER: ("AUT015", Severity.ERROR),
-    Kind.UNLIKELY: ("AUT015", Severity.WARNING),
-    Kind.AMBIGUOUS: ("AUT016", Severity.WARNING),
-    Kind.SHORT: ("AUT017", Severity.WARNING),
-    Kind.LONG: ("AUT018", Severity.WARNING),
-    Kind.STEP: ("AUT019", Severity.ADVICE),
-    Kind.MATCHER: ("AUT030", Severity.WARNING),
-    Kind.AWAKE: ("AUT031", Severity.WARNING),
-    Kind.FALLBACK: ("AUT031", Severity.ADVICE),
-    Kind.FLAG: ("AUT032", Severity.WARNING),
-    Kind.COUNTS: ("AUT033", Severity.ADVICE),
+_CODES: Final[Mapping[ProblemKind, tuple[str, Severity]]] = {
+    ProblemKind.INVALID: ("AUT010", Severity.ERROR),
+    ProblemKind.UNJUDGED: ("AUT010", Severity.WARNING),
+    ProblemKind.JOINED: ("AUT011", Severity.WARNING),
+    ProblemKind.TYPE: ("AUT012", Severity.ERROR),
+    ProblemKind.MANY: ("AUT013", Severity.WARNING),
+    ProblemKind.EMPTY: ("AUT014", Severity.WARNING),
+    ProblemKind.NEVER: ("AUT015", Severity.ERROR),
+    ProblemKind.UNLIKELY: ("AUT015", Severity.WARNING),
+    ProblemKind.AMBIGUOUS: ("AUT016", Severity.WARNING),
+    ProblemKind.SHORT: ("AUT017", Severity.WARNING),
+    ProblemKind.LONG: ("AUT018", Severity.WARNING),
+    ProblemKind.STEP: ("AUT019", Severity.ADVICE),
+    ProblemKind.MATCHER: ("AUT030", Severity.WARNING),
+    ProblemKind.AWAKE: ("AUT031", Severity.WARNING),
+    ProblemKind.FALLBACK: ("AUT031", Severity.ADVICE),
+    ProblemKind.FLAG: ("AUT032", Severity.WARNING),
+    ProblemKind.COUNTS: ("AUT033", Severity.ADVICE),
 }
-_WITH_KEDA: Final[Mapping[Kind, tuple[str, Severity]]] = {Kind.JOINED: ("AUT011", Severity.ERROR)}
+_WITH_KEDA: Final[Mapping[ProblemKind, tuple[str, Severity]]] = {ProblemKind.JOINED: ("AUT011", Severity.ERROR)}
 
 
 class Query(NamedTuple):
@@ -231,7 +236,7 @@ class Query(NamedTuple):
 
 
 def check_queries(
-    queries: Iterable[Query], *, scrape_interval: float | None, kinds: Collection[Kind] = tuple(Kind)
+    queries: Iterable[Query], *, scrape_interval: float | None, kinds: Collection[ProblemKind] = tuple(ProblemKind)
 ) -> Iterator[Finding]:
     """Yields findings about queries, each with its position in the query.
 
@@ -250,7 +255,7 @@ _problems = lru_cache(maxsize=1024)(check_query)
 """Cached: the stacks of one project mostly have equal queries."""
 
 
-def _finding(query: Query, problem: Problem) -> Finding:
+def _finding(query: Query, problem: QueryProblem) -> Finding:
     code, severity = (_WITH_KEDA if query.keda else _CODES).get(problem.kind, _CODES[problem.kind])
     if severity is Severity.ERROR and not query.ours:
         severity = Severity.WARNING

@@ -44,7 +44,7 @@ class Subquery(NamedTuple):
     """An expression evaluated at every step of a window."""
 
     span: Span
-    inner: "Node"
+    inner: "Expression"
     window: float
     step: float | None
     """Seconds; None: the server's default."""
@@ -66,12 +66,12 @@ class Text(NamedTuple):
     value: str
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """A function with its arguments."""
 
     span: Span
     function: str
-    args: tuple["Node", ...]
+    args: tuple["Expression", ...]
     gives: Literal["scalar", "vector", "matrix", "string"]
     """The function's result type, from the parser."""
     experimental: bool
@@ -82,8 +82,8 @@ class Aggregate(NamedTuple):
 
     span: Span
     operator: str
-    inner: "Node"
-    param: "Node | None"
+    inner: "Expression"
+    param: "Expression | None"
     grouping: Literal["by", "without"] | None
     labels: tuple[str, ...]
 
@@ -107,8 +107,8 @@ class Binary(NamedTuple):
 
     span: Span
     operator: str
-    left: "Node"
-    right: "Node"
+    left: "Expression"
+    right: "Expression"
     returns_bool: bool
     matching: Matching
 
@@ -117,23 +117,23 @@ class Negation(NamedTuple):
     """A minus sign before an expression."""
 
     span: Span
-    inner: "Node"
+    inner: "Expression"
 
 
-Node = Selector | Range | Subquery | Number | Text | Call | Aggregate | Binary | Negation
+Expression = Selector | Range | Subquery | Number | Text | FunctionCall | Aggregate | Binary | Negation
 
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 SETS = frozenset({"and", "or", "unless"})
 
 
-def children(node: Node) -> tuple[Node, ...]:
+def children(node: Expression) -> tuple[Expression, ...]:
     """Returns the direct children of a node, in the order in which they are written."""
     match node:
         case Range():
             return (node.selector,)
         case Subquery() | Negation():
             return (node.inner,)
-        case Call():
+        case FunctionCall():
             return node.args
         case Aggregate():
             return (node.inner,) if node.param is None else (node.param, node.inner)
@@ -143,7 +143,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def every(tree: Node) -> Iterator[Node]:
+def every(tree: Expression) -> Iterator[Expression]:
     """Yields a node and all nodes below it."""
     yield tree
     for child in children(tree):

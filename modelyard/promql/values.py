@@ -113,7 +113,7 @@ def kept(operator: str, interval: Interval, other: Interval) -> Interval:
 
 
 # What is known of an expression's answer before a server is asked.
-class Shape(NamedTuple):
+class SeriesShape(NamedTuple):
     """The number of series that an expression may return, their labels and their values.
 
     Every server's answer lies within: ``least`` and ``most`` are bounds, not guesses.
@@ -134,18 +134,18 @@ class Shape(NamedTuple):
         return self.most == 0
 
 
-def scalar(values: Interval = ANYTHING) -> Shape:
+def scalar(values: Interval = ANYTHING) -> SeriesShape:
     """Returns the shape of a number without series."""
-    return Shape(kind="scalar", least=1, most=1, labels=EMPTY, values=values)
+    return SeriesShape(kind="scalar", least=1, most=1, labels=EMPTY, values=values)
 
 
-TEXT = Shape(kind="string", least=1, most=1, labels=EMPTY)
+TEXT = SeriesShape(kind="string", least=1, most=1, labels=EMPTY)
 
 
-def vector(least: float, most: float, labels: Labels, values: Interval = ANYTHING) -> Shape:
+def vector(least: float, most: float, labels: Labels, values: Interval = ANYTHING) -> SeriesShape:
     """Returns the shape of series with one sample each, at most as many as their labels allow."""
     most = min(most, labels.combinations)
     # Equal labels make one series of many: Prometheus would reject two.
-    return Shape(
+    return SeriesShape(
         kind="vector", least=int(min(least, most)) if least < math.inf else 1, most=most, labels=labels, values=values
     )

@@ -10,8 +10,8 @@ from typing import Final
 
 from modelyard.promql.functions import FUNCTIONS, Series
 from modelyard.promql.infer import DEFAULT_STEP
-from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.syntax import Call, Node, Range, Selector, Span, Subquery, children, every
+from modelyard.promql.problems import ProblemKind, QueryProblem
+from modelyard.promql.syntax import Expression, FunctionCall, Range, Selector, Span, Subquery, children, every
 
 ENOUGH: Final = 2
 """Scrapes that a window must hold. A rate needs two samples, and one of two may be late or fail."""
@@ -25,7 +25,9 @@ LONGEST_JOB: Final = 6 * 3600.0
 """Seconds. GPUs that wait longer than the longest job takes cost more asleep than awake."""
 
 
-def check_windows(tree: Node, scrape_interval: float | None, longest: float = LONGEST_JOB) -> Iterator[Problem]:
+def check_windows(
+    tree: Expression, scrape_interval: float | None, longest: float = LONGEST_JOB
+) -> Iterator[QueryProblem]:
     """Yields what is wrong with the windows of a query.
 
     Args:
@@ -37,8 +39,8 @@ def check_windows(tree: Node, scrape_interval: float | None, longest: float = LO
 
 
 def _walk(
-    node: Node, caller: Call | None, reach: float, *, late: float, interval: float | None, longest: float
-) -> Iterator[Problem]:
+    node: Expression, caller: FunctionCall | None, reach: float, *, late: float, interval: float | None, longest: float
+) -> Iterator[QueryProblem]:
     """Yields problems of a node and below it. ``reach`` and ``late``: seconds of the enclosing windows and offsets."""
     match node:
         case Subquery():
@@ -62,8 +64,8 @@ def _walk(
         case Selector():
             late += node.offset
             if interval is not None and interval > LOOKBACK:
-                yield Problem(
-                    Kind.SHORT,
+                yield QueryProblem(
+                    ProblemKind.SHORT,
                     node.span[0],
                     f"samples come every {words(interval)}, but each counts for only {words(LOOKBACK)}",
                     detail="between two scrapes the series is missing from the result",
@@ -72,12 +74,12 @@ def _walk(
             yield from _late(node.span, node.offset, late)
             yield from _pinned(node)
         case _:
-            called = node if isinstance(node, Call) else None
+            called = node if isinstance(node, FunctionCall) else None
             for child in children(node):
                 yield from _walk(child, called, reach, late=late, interval=interval, longest=longest)
 
 
-def _short(span: Span, caller: Call | None, window: float, apart: float, of: str) -> Iterator[Problem]:
+def _short(span: Span, caller: FunctionCall | None, window: float, apart: float, of: str) -> Iterator[QueryProblem]:
     if window >= ENOUGH * apart:
         return
     name = caller.function if caller is not None else "it"
@@ -90,8 +92,8 @@ def _short(span: Span, caller: Call | None, window: float, apart: float, of: str
         result = f"{name} returns 1 between two samples"
     else:
         result = "if a scrape is late or fails, the result is empty"
-    yield Problem(
-        Kind.SHORT,
+    yield QueryProblem(
+        ProblemKind.SHORT,
         span[0],
         f"the window of {words(window)} is shorter than two {of}s of {words(apart)}",
         detail=f"it {holds}: {result}",
@@ -100,25 +102,27 @@ def _short(span: Span, caller: Call | None, window: float, apart: float, of: str
     )
 
 
-def _too_long(span: Span, caller: Call | None, reach: float, late: float, longest: float) -> Iterator[Problem]:
+def _too_long(
+    span: Span, caller: FunctionCall | None, reach: float, late: float, longest: float
+) -> Iterator[QueryProblem]:
     if reach + late > RETENTION:
-        yield Problem(
-            Kind.LONG,
+        yield QueryProblem(
+            ProblemKind.LONG,
             span[0],
             f"it looks {words(reach + late)} back, but a server keeps samples for {words(RETENTION)} by default",
             remedy="shorten the window, which is how long GPUs stay allocated after the work has ended",
         )
     elif reach > longest:
-        yield Problem(
-            Kind.LONG,
+        yield QueryProblem(
+            ProblemKind.LONG,
             span[0],
             f"the window keeps GPUs allocated for {words(reach)} after the work has ended",
             detail=f"the longest job takes {words(longest)}",
             remedy="shorten it to the time after which new work is no longer likely, such as 30m",
         )
     if caller is not None and caller.function == "min_over_time" and reach > LOOKBACK:
-        yield Problem(
-            Kind.LONG,
+        yield QueryProblem(
+            ProblemKind.LONG,
             span[0],
             f"min_over_time is above 0 only after {words(reach)} of work without a pause",
             detail="one sample of 0 in the window keeps the pods stopped",
@@ -126,37 +130,37 @@ def _too_long(span: Span, caller: Call | None, reach: float, late: float, longes
         )
 
 
-def _late(span: Span, offset: float, late: float) -> Iterator[Problem]:
+def _late(span: Span, offset: float, late: float) -> Iterator[QueryProblem]:
     """Checks an offset together with the enclosing offsets."""
     if offset and late > LOOKBACK:
-        yield Problem(
-            Kind.LONG,
+        yield QueryProblem(
+            ProblemKind.LONG,
             span[0],
             f"offset {words(late)} delays the autoscaler's reaction to new work",
             remedy="drop the offset; the window alone delays stopping pods",
         )
     elif offset < 0:
         summary = "the offset looks into the future, which has no samples yet"
-        yield Problem(Kind.LONG, span[0], summary, remedy="drop the offset")
+        yield QueryProblem(ProblemKind.LONG, span[0], summary, remedy="drop the offset")
 
 
-def _pinned(node: Selector | Subquery) -> Iterator[Problem]:
+def _pinned(node: Selector | Subquery) -> Iterator[QueryProblem]:
     if node.pinned:
-        yield Problem(
-            Kind.AWAKE,
+        yield QueryProblem(
+            ProblemKind.AWAKE,
             node.span[0],
             "@ selects one moment in the past, so the result never changes",
             remedy="drop @ and its time",
         )
 
 
-def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
+def _step(node: Subquery, interval: float | None) -> Iterator[QueryProblem]:
     step = node.step or DEFAULT_STEP
     good = words(interval) if interval else "30s"
     steps = node.window / step
     if steps > MOST_STEPS:
-        yield Problem(
-            Kind.LONG,
+        yield QueryProblem(
+            ProblemKind.LONG,
             node.span[0],
             f"the subquery is evaluated {round(steps)} times for each result",
             detail=f"{words(node.window)} in steps of {words(step)}",
@@ -164,24 +168,24 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
             f"[{words(node.window)}:{words(max(step, node.window / 1000))}]",
         )
     if node.step is None:
-        yield Problem(
-            Kind.STEP,
+        yield QueryProblem(
+            ProblemKind.STEP,
             node.span[0],
             "the subquery has no step, so the server uses its evaluation interval, 1m by default",
             remedy=f"write the step: [{words(node.window)}:{good}]",
         )
     elif interval is not None and node.step < interval / 2:
         # Half the interval is the widest step that meets every sample, however late one is.
-        yield Problem(
-            Kind.STEP,
+        yield QueryProblem(
+            ProblemKind.STEP,
             node.span[0],
             f"the step of {words(node.step)} is finer than the scrape interval of {words(interval)}",
             detail="every sample is evaluated several times",
             remedy=f"write [{words(node.window)}:{good}]",
         )
     elif step > LOOKBACK:
-        yield Problem(
-            Kind.STEP,
+        yield QueryProblem(
+            ProblemKind.STEP,
             node.span[0],
             f"the step of {words(step)} can miss shorter work and detects new work up to {words(step)} late",
             remedy=f"write [{words(node.window)}:{good}]",

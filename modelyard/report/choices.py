@@ -5,12 +5,12 @@ from typing import Any
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, about, facts_text, safe
-from modelyard.runs.notebooks import Free, Offer, Part
+from modelyard.runs.notebooks import Free, GpuSlice, NotebookOffer
 from modelyard.stack import Stack
 from modelyard.workloads.facts.environments import environment_named, image_with
 
 
-def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: Style = PLAIN) -> list[str]:
+def choices_text(stack: Stack, offered: NotebookOffer, free: Free | None = None, style: Style = PLAIN) -> list[str]:
     """Each option of ``job submit`` with its values.
 
     Args:
@@ -37,7 +37,7 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
         if one.gpu:
             devices[one.gpu] = devices.get(one.gpu, 0) + (known.whole[one.name] if known is not None else 0)
 
-    def part(one: Part) -> str:
+    def part(one: GpuSlice) -> str:
         if known is None:
             return _part(one)
         return _part(one, sum(number for key, number in known.parts.items() if key[1:] == (one.partition, one.slice)))
@@ -66,7 +66,7 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
     return [*lines, *facts_text(((name, ", ".join(values)) for name, values in rows.items()), 14, style)]
 
 
-def choices_document(stack: Stack, offered: Offer, free: Free | None = None) -> dict[str, Any]:
+def choices_document(stack: Stack, offered: NotebookOffer, free: Free | None = None) -> dict[str, Any]:
     """The options of ``job submit`` as JSON."""
     live = free if free is not None else Free()
     return {
@@ -104,7 +104,7 @@ def choices_document(stack: Stack, offered: Offer, free: Free | None = None) -> 
     }
 
 
-def _part(part: Part, free: int | None = None) -> str:
+def _part(part: GpuSlice, free: int | None = None) -> str:
     name = f"{part.partition} {part.slice}" if part.slice is not None else part.partition
     memory = f"{part.memory_gb} GB" if part.memory_gb is not None else ""
     return f"{name} ({', '.join(filter(None, (part.resource, memory, f'{free} free' if free is not None else '')))})"

@@ -12,14 +12,14 @@ from modelyard.stack.words import plural
 from modelyard.workloads.environments.conda import channels_of
 from modelyard.workloads.facts.environments import build_name
 
-Built = Mapping[str, Mapping[str, str]]
+EnvironmentBuilds = Mapping[str, Mapping[str, str]]
 """State of the build by namespace, by name of the Python environment."""
 SHORT = 12
 """Characters of a digest in texts."""
 _UNBUILT = {"building": "is being built", "failed": "could not be built"}
 
 
-def list_text(stack: str, config: Config, built: Built | None = None, style: Style = PLAIN) -> list[str]:
+def list_text(stack: str, config: Config, built: EnvironmentBuilds | None = None, style: Style = PLAIN) -> list[str]:
     """One line per Python environment."""
     rows = []
     for one in config.environments:
@@ -88,7 +88,7 @@ def build_text(environment: Environment, job: ObjectKey, state: str, before: str
     return [words] if state == "built" else [words, f"its log: kubectl logs --namespace {namespace} job/{name}"]
 
 
-def list_document(stack: str, config: Config, built: Built | None = None) -> dict[str, Any]:
+def list_document(stack: str, config: Config, built: EnvironmentBuilds | None = None) -> dict[str, Any]:
     """``environment list --json``."""
     items = [_document(config, one) for one in config.environments]
     if built is not None:

@@ -25,7 +25,7 @@ _TOGETHER = ("env", *_RESOURCES, "annotations", "labels", "pod annotations", "po
 """Groups whose items keep their own name, even a single item."""
 
 
-class Item(NamedTuple):
+class FieldItem(NamedTuple):
     """One change in a row; for a request that equals its limit, the changes of both."""
 
     name: str
@@ -36,11 +36,11 @@ class Item(NamedTuple):
     """Formats both values."""
 
 
-class Row(NamedTuple):
+class FieldRow(NamedTuple):
     """Changes that belong together: the resources of a container, its environment, the annotations of an object."""
 
     label: str
-    items: tuple[Item, ...]
+    items: tuple[FieldItem, ...]
 
 
 class _Shown(NamedTuple):
@@ -66,7 +66,7 @@ def is_own_note(change: FieldChange) -> bool:
     return change.path[:2] == ("metadata", "annotations") and change.path[-1] in OWN_NOTES
 
 
-def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> tuple[Row, ...]:
+def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> tuple[FieldRow, ...]:
     """The changes in rows, in the order of their paths.
 
     ``one_container`` leaves out the container's name, because the pod has only one.
@@ -76,7 +76,7 @@ def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> t
 
 def rows_by(
     changes: Iterable[FieldChange], asker: Callable[[FieldChange], str], *, one_container: bool = False
-) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+) -> tuple[tuple[str, tuple[FieldRow, ...]], ...]:
     """The changes in rows, grouped by what asks for them."""
     shown = _shown(changes)
     one_container = one_container and _one_container(shown)
@@ -159,7 +159,7 @@ def _element(value: Any) -> merge.Key | merge.Value | None:
             return None
 
 
-def _rows(shown: Iterable[_Shown], one_container: bool) -> tuple[Row, ...]:
+def _rows(shown: Iterable[_Shown], one_container: bool) -> tuple[FieldRow, ...]:
     found: dict[str, list[tuple[str, _Shown]]] = {}
     for one in shown:
         path = merge.Path(one.change.path[:-2]) if one.whole else one.change.path
@@ -186,36 +186,36 @@ def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
     ]
 
 
-def _both(row: Row, fields: int) -> str:
+def _both(row: FieldRow, fields: int) -> str:
     """What to add to the names of resources if each stands for two fields."""
     two = row.label.rpartition(": ")[2] in _RESOURCES and fields == 2 * len(row.items)
     return " (limits and requests)" if two else ""
 
 
-def _row(label: str, named: list[tuple[str, _Shown]]) -> Row:
+def _row(label: str, named: list[tuple[str, _Shown]]) -> FieldRow:
     group = label.rpartition(": ")[2]
     if group in _RESOURCES and any(name for name, _ in named):
-        return Row(label, _resources(named))
+        return FieldRow(label, _resources(named))
     items = tuple(_item(name, shown) for name, shown in named)
     if len(items) == 1 and items[0].name and group not in _TOGETHER:
-        return Row(f"{label}.{items[0].name}", (items[0]._replace(name=""),))
-    return Row(label, items)
+        return FieldRow(f"{label}.{items[0].name}", (items[0]._replace(name=""),))
+    return FieldRow(label, items)
 
 
-def _item(name: str, shown: _Shown) -> Item:
+def _item(name: str, shown: _Shown) -> FieldItem:
     change = shown.change
     before, after = change.before, change.after
     if shown.whole:
         before, after = (value if value is merge.ABSENT else _word(change.path[-2]) for value in (before, after))
     elif orders := _orders(change):
         before, after = orders
-    return Item(name, before, after, distinct(before, after, writer(change.path)))
+    return FieldItem(name, before, after, distinct(before, after, writer(change.path)))
 
 
-def _resources(named: list[tuple[str, _Shown]]) -> tuple[Item, ...]:
+def _resources(named: list[tuple[str, _Shown]]) -> tuple[FieldItem, ...]:
     """The items of resources: one for a limit and request with equal changes, else each with its kind."""
     values = {shown.change.path: (shown.change.before, shown.change.after) for _, shown in named}
-    found: dict[Hashable, list[Item]] = {}
+    found: dict[Hashable, list[FieldItem]] = {}
     for name, shown in named:
         path = shown.change.path
         kind, _, resource = name.partition(".")
@@ -307,18 +307,18 @@ class Piece(NamedTuple):
     marked: str
 
 
-def rows_text(rows: tuple[Row, ...], indent: int, style: Style) -> list[str]:
+def rows_text(rows: tuple[FieldRow, ...], indent: int, style: Style) -> list[str]:
     """The rows as lines, their values one below the other."""
     width = max((len(row.label) for row in rows if len(row.label) <= WIDEST_LABEL), default=0)
     return [line for row in rows for line in _row_lines(row, indent, width, style)]
 
 
-def _row_lines(row: Row, indent: int, width: int, style: Style) -> Iterator[str]:
+def _row_lines(row: FieldRow, indent: int, width: int, style: Style) -> Iterator[str]:
     """The items that fit beside the label, and below it those that need the label's columns too."""
     label = safe(row.label)
     lead = " " * indent + f"{label:<{width}}  "
     beside: list[Piece] = []
-    below: list[Item] = []
+    below: list[FieldItem] = []
     for item in row.items:
         whole = _piece(item, EVERYTHING, style)
         if len(whole.plain) < style.columns - len(lead):
@@ -346,7 +346,7 @@ def _packed(pieces: Iterable[Piece], lead: str, style: Style) -> Iterator[str]:
         yield lead + ", ".join(one.marked for one in line)
 
 
-def _long(item: Item, room: int, style: Style) -> list[str]:
+def _long(item: FieldItem, room: int, style: Style) -> list[str]:
     """A change on one line, or its old and new values on a line each."""
     whole = _piece(item, EVERYTHING, style)
     if len(whole.plain) <= room:
@@ -358,7 +358,7 @@ def _long(item: Item, room: int, style: Style) -> list[str]:
     return [*name, style.removed(f"- {before}"), style.added(f"+ {after}")]
 
 
-def _piece(item: Item, room: int, style: Style) -> Piece:
+def _piece(item: FieldItem, room: int, style: Style) -> Piece:
     name = shorten(item.name, max(room // 2, 1))
     name += " " if name else ""
     if item.before is merge.ABSENT:
@@ -371,7 +371,7 @@ def _piece(item: Item, room: int, style: Style) -> Piece:
     return Piece(f"{name}{before} → {after}", f"{name}{style.removed(before)} → {style.added(after)}")
 
 
-def apart(item: Item, room: int) -> tuple[str, str]:
+def apart(item: FieldItem, room: int) -> tuple[str, str]:
     """Both values cut to the room; if that hides the difference, they start shortly before it."""
     before, after = (fitted(value, room, item.write) for value in (item.before, item.after))
     if before != after:

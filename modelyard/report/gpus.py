@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from modelyard.hardware.table import Row
+from modelyard.hardware.table import JudgedGpu
 from modelyard.names import HARDWARE_FILE
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, facts_text, hanging, safe, table
@@ -15,7 +15,7 @@ _SPARE = ((110, ("NAME",)), (76, ("NVLINK", "COMPUTE")))
 """Columns that narrower text leaves out: the GPU's id shows its name, and each GPU's own page shows all."""
 
 
-def gpus_text(rows: Sequence[Row], style: Style = PLAIN) -> list[str]:
+def gpus_text(rows: Sequence[JudgedGpu], style: Style = PLAIN) -> list[str]:
     """One line per GPU, with its dense FP16 tensor throughput. A ``?`` marks an unverified number."""
     spare = {name for least, names in _SPARE if style.columns < least for name in names}
     cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in rows]
@@ -25,7 +25,7 @@ def gpus_text(rows: Sequence[Row], style: Style = PLAIN) -> list[str]:
     return [*marked, "", *map(style.dim, hanging(_MARKED, 0, style.columns))]
 
 
-def _cells(row: Row) -> dict[str, str]:
+def _cells(row: JudgedGpu) -> dict[str, str]:
     return {
         "OK?": row.supported,
         "GPU": row.id,
@@ -38,7 +38,7 @@ def _cells(row: Row) -> dict[str, str]:
     }
 
 
-def gpu_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
+def gpu_text(rows: Iterable[JudgedGpu], style: Style = PLAIN) -> list[str]:
     """All data of single GPUs."""
     from modelyard.plan.cost.prices import gpu_prices
     from modelyard.plan.cost.words import price_range
@@ -63,12 +63,12 @@ def gpu_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
     return lines[:-1]
 
 
-def gpus_document(rows: Iterable[Row]) -> dict[str, Any]:
+def gpus_document(rows: Iterable[JudgedGpu]) -> dict[str, Any]:
     """The table as JSON; null is unknown, never zero."""
     return {"formatVersion": 1, "cards": [{**record(row), "products": list(row.products)} for row in rows]}
 
 
-def _number(row: Row) -> str:
+def _number(row: JudgedGpu) -> str:
     return "unknown" if row.tflops is None else f"{row.tflops:g}"
 
 
@@ -76,6 +76,6 @@ def _mark(mark: str) -> str:
     return f" ({mark})" if mark else ""
 
 
-def _paint(line: str, row: Row, style: Style) -> str:
+def _paint(line: str, row: JudgedGpu, style: Style) -> str:
     paint = {"yes": style.added, "no": style.removed}.get(row.supported, style.changed)
     return paint(line[:3]) + line[3:]

@@ -6,7 +6,7 @@ from typing import Any
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.plan.values import names_its_item
-from modelyard.preview.matrix import Row
+from modelyard.preview.matrix import MatrixRow
 from modelyard.report.fields import beginnings, field_names
 from modelyard.report.json import without_absent
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
@@ -16,7 +16,7 @@ from modelyard.stack.words import few, plural
 FORMAT_VERSION = 1
 
 
-def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[str]:
+def matrix_text(rows: Iterable[MatrixRow], stacks: int, style: Style = PLAIN) -> list[str]:
     """Each diverging field with its values, and the stacks with each value."""
     rows = _without_keys(rows)
     if not rows:
@@ -31,7 +31,7 @@ def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[
     return [*lines, style.bold(f"{plural(stacks, 'stack')} set {plural(len(rows), 'field')} differently")]
 
 
-def _without_keys(rows: Iterable[Row]) -> tuple[Row, ...]:
+def _without_keys(rows: Iterable[MatrixRow]) -> tuple[MatrixRow, ...]:
     """The rows without keys of list items that the path of another row already shows."""
     rows = tuple(rows)
     paths = [Path.parse(row.field) for row in rows]
@@ -48,13 +48,13 @@ def _without_keys(rows: Iterable[Row]) -> tuple[Row, ...]:
     )
 
 
-def _is_key(path: Path, row: Row) -> bool:
+def _is_key(path: Path, row: MatrixRow) -> bool:
     return any(names_its_item(path, value) for value, _ in row.values)
 
 
-def _together(rows: Iterable[Row]) -> list[tuple[list[Path], Row]]:
+def _together(rows: Iterable[MatrixRow]) -> list[tuple[list[Path], MatrixRow]]:
     """The rows with their paths; a limit and a request that are equal in every stack become one row."""
-    found: dict[str, tuple[list[Path], Row]] = {}
+    found: dict[str, tuple[list[Path], MatrixRow]] = {}
     for row in rows:
         path = Path.parse(row.field)
         kind = path[-2] if len(path) > 1 and path[-2] in ("limits", "requests") else ""
@@ -63,7 +63,7 @@ def _together(rows: Iterable[Row]) -> list[tuple[list[Path], Row]]:
     return list(found.values())
 
 
-def _row(paths: list[Path], row: Row, style: Style) -> list[str]:
+def _row(paths: list[Path], row: MatrixRow, style: Style) -> list[str]:
     named = [path.parent if _is_key(path, row) else path for path in paths]
     name = "; ".join(name for name, _ in field_names(named))
     write = writer(paths[0])
@@ -79,7 +79,7 @@ def _row(paths: list[Path], row: Row, style: Style) -> list[str]:
     return lines
 
 
-def matrix_document(rows: Iterable[Row], stacks: Iterable[str]) -> dict[str, Any]:
+def matrix_document(rows: Iterable[MatrixRow], stacks: Iterable[str]) -> dict[str, Any]:
     """The matrix as JSON; a missing value has no key."""
     return {
         "formatVersion": FORMAT_VERSION,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from modelyard.kube.state import ObjectKey
-from modelyard.runs.notebooks import Chosen, Place
+from modelyard.runs.notebooks import Chosen, NotebookPaths
 
 
 def chosen_words(chosen: Chosen) -> str:
@@ -15,13 +15,13 @@ def chosen_words(chosen: Chosen) -> str:
     return f"{what}{flavor}{queue}"
 
 
-def notebook_text(job: ObjectKey, place: Place, chosen: Chosen, state: str) -> list[str]:
+def notebook_text(job: ObjectKey, place: NotebookPaths, chosen: Chosen, state: str) -> list[str]:
     """The Job of a submission, what it gets, and where its result will be."""
     verb = "is submitted" if state == "submitted" else "would be submitted"
     return [f"job {job.name} {verb} in namespace {job.namespace}: {chosen_words(chosen)}", f"result: {place.seen}"]
 
 
-def notebook_document(stack: str, job: ObjectKey, place: Place, chosen: Chosen, state: str) -> dict[str, Any]:
+def notebook_document(stack: str, job: ObjectKey, place: NotebookPaths, chosen: Chosen, state: str) -> dict[str, Any]:
     """``job submit NOTEBOOK --json``."""
     return {
         "formatVersion": 1,

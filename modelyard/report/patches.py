@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import Any
 
 from modelyard.catalog import Library, PatchVersion
-from modelyard.catalog.library import BASE, TEMPLATE, Use
+from modelyard.catalog.library import BASE, TEMPLATE, DocumentUse
 from modelyard.hiding import hidden, hidden_at
 from modelyard.report.style import PLAIN, Style, facts_text, safe, table, wrapped
 from modelyard.report.values import text_of
@@ -89,7 +89,7 @@ def _default_name(fact: str) -> str:
     return fact if target is None else target.deployment
 
 
-_MODES: dict[Use, str] = {
+_MODES: dict[DocumentUse, str] = {
     "patched": "",
     "managed": "whole objects that the stack owns",
     "submitted": "whole objects, created for each submitted job",

@@ -13,7 +13,7 @@ from modelyard.runs.jobs import Submission
 from modelyard.runs.pipelines import StageSize, Summary
 from modelyard.stack import durations
 from modelyard.stack.words import plural
-from modelyard.workloads.facts.jobs import Head
+from modelyard.workloads.facts.jobs import HeadSize
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
@@ -116,7 +116,7 @@ def _gpus(one: StageSize, pods: int = 1) -> str:
     return f"{one.slices // pods} × {one.slice}" if one.slices else str(one.gpus // pods)
 
 
-def _head(head: Head | None) -> dict[str, Any] | None:
+def _head(head: HeadSize | None) -> dict[str, Any] | None:
     if head is None:
         return None
     asked = dict(head.requests)

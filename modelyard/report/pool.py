@@ -9,7 +9,7 @@ from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table
 from modelyard.runs.pool import PoolView
 from modelyard.runs.pool.usage import METRIC, Usage
-from modelyard.runs.pool.values import Idle, NodeUse, Owner, ProductUse, QueueUse, QuotaUse, Taker, Waiter
+from modelyard.runs.pool.values import Idle, NodeUse, PodOwner, ProductUse, QueueUse, QuotaUse, Taker, Waiter
 from modelyard.runs.pool.words import age
 from modelyard.stack.words import few, plural
 
@@ -19,7 +19,7 @@ _ONE_TEAM = "--team T shows only that team's, --json shows all"
 _ONE_NODE = "--nodes lists every node, --node NAME shows one"
 
 
-class Asked(NamedTuple):
+class RoomRequest(NamedTuple):
     """The user's request, in addition to the pool."""
 
     stack: str
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     all_nodes: bool = False
 
 
-def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
+def pool_text(view: PoolView, asked: RoomRequest, style: Style = PLAIN) -> list[str]:
     """Products, owners, queues, waiting runs, and nodes; each table has a head, and empty tables are left out."""
 
     def part(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], more: str = "") -> list[str]:
@@ -54,7 +54,7 @@ def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
     ]
 
 
-def _summary(view: PoolView, asked: Asked, style: Style) -> str:
+def _summary(view: PoolView, asked: RoomRequest, style: Style) -> str:
     waits = [f"{view.queued} queued"] if view.queued else []
     whole = [one for one in view.products if not one.slices]
     slices = [one for one in view.products if one.slices]
@@ -92,7 +92,7 @@ def _products(view: PoolView) -> list[tuple[str, ...]]:
     ]
 
 
-def _takers(takers: Iterable[Taker], asked: Asked) -> list[tuple[str, ...]]:
+def _takers(takers: Iterable[Taker], asked: RoomRequest) -> list[tuple[str, ...]]:
     return [
         (
             one.owner.team or "-",
@@ -131,7 +131,7 @@ def _may_borrow(quota: QuotaUse) -> str:
     return "what is free" if quota.borrow is None else str(max(0, quota.borrow - quota.borrowed))
 
 
-def _waiters(waiters: Iterable[Waiter], asked: Asked) -> list[tuple[str, ...]]:
+def _waiters(waiters: Iterable[Waiter], asked: RoomRequest) -> list[tuple[str, ...]]:
     return [
         (
             one.owner.team or "-",
@@ -161,7 +161,7 @@ def _nodes(nodes: Iterable[NodeUse]) -> list[tuple[str, ...]]:
     ]
 
 
-def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
+def _notes(view: PoolView, asked: RoomRequest, style: Style) -> list[str]:
     usage, notes = asked.usage, []
     if usage is None:
         notes.append("GPU use is unknown: set a Prometheus server in drain.prometheus or with --metrics URL.")
@@ -179,7 +179,7 @@ def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
     return ["", *(style.dim(line) for note in notes for line in hanging(note, 0, style.columns))]
 
 
-def _who(owner: Owner) -> str:
+def _who(owner: PodOwner) -> str:
     return owner.words if owner.job is not None else f"{owner.namespace}/{owner.name}"
 
 
@@ -200,7 +200,7 @@ def _busy(idle: Idle, taken: int) -> str:
     return "-" if found is None else f"{found}%"
 
 
-def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:
+def pool_document(view: PoolView, asked: RoomRequest) -> dict[str, Any]:
     """The pool as JSON; null is unknown, never zero."""
     usage = asked.usage
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.catalog import Document, PatchVersion
+from modelyard.catalog import PatchDocument, PatchVersion
 from modelyard.findings import Finding
 from modelyard.kube.state import essence
 from modelyard.plan import Plan
@@ -42,7 +42,7 @@ def rendered_remotes(plan: Plan) -> tuple[RenderedRemote, ...]:
     )
 
 
-def vendor_files(plan: Plan, documents: Iterable[tuple[PatchVersion, Document]]) -> dict[str, str]:
+def vendor_files(plan: Plan, documents: Iterable[tuple[PatchVersion, PatchDocument]]) -> dict[str, str]:
     """One file per document, numbered in the order in which they are applied, each with its ``# target:`` line.
 
     A remote cluster has nothing to patch, so it gets one file per object, whole and numbered in the same way, in

@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.report.style import PLAIN, Style, about, hanging, safe, table, wrapped
 from modelyard.runs.pool import Diagnosis, Run
 from modelyard.runs.pool.owners import Stake
-from modelyard.runs.pool.states import State
+from modelyard.runs.pool.states import RunState
 from modelyard.runs.pool.words import age, moment, span
 from modelyard.stack import Stack
 from modelyard.stack.words import few, plural
@@ -60,7 +60,7 @@ def _about(run: Run) -> str:
     """The position in the queue, the cluster if it is not the home cluster, the reason of a failure, the progress."""
     trials = ""
     if len(run.parts) > 1:
-        states: tuple[State, ...] = ("running", "starting", "queued", "held", "failed", "succeeded")
+        states: tuple[RunState, ...] = ("running", "starting", "queued", "held", "failed", "succeeded")
         counts = [(run.count(state), state) for state in states]
         trials = f"{plural(len(run.work), run.noun)}: " + ", ".join(
             f"{count} {state}" for count, state in counts if count

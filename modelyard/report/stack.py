@@ -17,14 +17,14 @@ from modelyard.report.style import PLAIN, Style, facts_text, table
 from modelyard.stack import Config, Stack
 from modelyard.stack.environments import Environment, Files
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.pool import Partition, Quota
+from modelyard.stack.pool import Partition, TeamQuota
 from modelyard.stack.remote import RemoteQuota
 from modelyard.stack.shape import plain
 from modelyard.stack.words import listed, plural
 from modelyard.workloads import Workload
 from modelyard.workloads.facts.notebooks import namespace_of_server
 from modelyard.workloads.facts.pool import namespace_of, node_labels
-from modelyard.workloads.facts.remote import RemoteCluster, quota_of, remote_clusters
+from modelyard.workloads.facts.remote import ReachedCluster, quota_of, remote_clusters
 from modelyard.workloads.sizing import Sized, sizes_by_job
 from modelyard.workloads.sizing import sized as resources
 from modelyard.workloads.training import active, training_words
@@ -268,14 +268,14 @@ def _parts(one: Partition) -> str:
     return plural(one.replicas or 1, "pod")
 
 
-def _quota(one: Quota) -> str:
+def _quota(one: TeamQuota) -> str:
     gpus = plural(one.gpus, "GPU") if one.resource == GPU_RESOURCE else f"{one.gpus} × {one.resource}"
     limits = [f"{word} {most}" for word, most in (("borrow", one.borrow), ("lend", one.lend)) if most is not None]
     sizes = [f"{one.cpu} CPU", one.memory or "-"] if one.cpu is not None else []
     return f"{one.flavor}: {', '.join((gpus, *sizes, *limits))}"
 
 
-def _remote(one: RemoteCluster) -> tuple[str, ...]:
+def _remote(one: ReachedCluster) -> tuple[str, ...]:
     quotas = [_at_once(quota_of(each)) for each in one.resources]
     return (
         one.name,

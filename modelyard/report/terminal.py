@@ -7,7 +7,7 @@ from modelyard.cluster.recorded import recorded_name
 from modelyard.findings import Finding, loud
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.compose import WHOLE_LIST
-from modelyard.report.fields import Row, asked_by, is_own_note, rows_by, rows_text
+from modelyard.report.fields import FieldRow, asked_by, is_own_note, rows_by, rows_text
 from modelyard.report.finding import findings_text, taken_over, tally, together
 from modelyard.report.part import complete, part_of, totals, unplanned
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
@@ -90,11 +90,11 @@ def _state(plan: Plan) -> str:
 
 def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[str]:
     """Each changed target with its number in the whole plan's order; targets of one line are grouped."""
-    turns: dict[str, Turn] = {}
-    waits: dict[str, Turn] = {}
+    turns: dict[str, TargetTurn] = {}
+    waits: dict[str, TargetTurn] = {}
     for number, step in enumerate(plan.steps, 1):
-        (waits if step.phase == "drain" else turns)[step.target] = Turn(number, step.why)
-    seen: Seen = []
+        (waits if step.phase == "drain" else turns)[step.target] = TargetTurn(number, step.why)
+    seen: SeenRows = []
     lines: list[str] = []
     before: list[str] = []
     for target in targets:
@@ -127,11 +127,11 @@ def _taken(findings: Iterable[Finding], style: Style) -> list[str]:
 
 
 # One target of a plan as text: what happens to it, why now, and its changed fields by the patch that sets them.
-Grouped = tuple[tuple[str, tuple[Row, ...]], ...]
+Grouped = tuple[tuple[str, tuple[FieldRow, ...]], ...]
 """Rows by the patch that asks for them."""
 
 
-class Turn(NamedTuple):
+class TargetTurn(NamedTuple):
     """A target's place in the order of changes."""
 
     number: int
@@ -140,7 +140,7 @@ class Turn(NamedTuple):
     """Why now, and what it means for running pods."""
 
 
-def wait_text(turn: Turn, style: Style) -> list[str]:
+def wait_text(turn: TargetTurn, style: Style) -> list[str]:
     """The lines of a wait between two targets."""
     number = f"{turn.number}. "
     first, *more = wrapped(safe(turn.why), len(number) + 2, style.columns)
@@ -155,14 +155,14 @@ def grouped(target: TargetPlan) -> Grouped:
     return rows_by(changes, asked_by, one_container=target.containers == 1)
 
 
-Seen = list[tuple[tuple[Row, ...], str]]
+SeenRows = list[tuple[tuple[FieldRow, ...], str]]
 """Rows that were already shown, with their patch and target."""
 
 _WORTH_A_MENTION = 3
 """From this many rows on, it is shorter to name another target with the same rows."""
 
 
-def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style) -> list[str]:
+def target_text(target: TargetPlan, turn: TargetTurn | None, seen: SeenRows, style: Style) -> list[str]:
     """The lines of a target.
 
     Args:
@@ -188,7 +188,9 @@ def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style)
     return lines
 
 
-def _patched(patch: str, rows: tuple[Row, ...], seen: Seen, indent: int, style: Style, *, alone: bool) -> list[str]:
+def _patched(
+    patch: str, rows: tuple[FieldRow, ...], seen: SeenRows, indent: int, style: Style, *, alone: bool
+) -> list[str]:
     """What one patch changes, below its name unless the target's line has it."""
     if alone:
         return _unlike(rows, seen, indent, style)
@@ -200,7 +202,7 @@ def _patched(patch: str, rows: tuple[Row, ...], seen: Seen, indent: int, style: 
     return [head, *_unlike(rows, seen, indent + 2, style)]
 
 
-def _unlike(rows: tuple[Row, ...], seen: Seen, indent: int, style: Style) -> list[str]:
+def _unlike(rows: tuple[FieldRow, ...], seen: SeenRows, indent: int, style: Style) -> list[str]:
     """The rows, but for those of an earlier patch that are all among them: its name stands for them."""
     other, who = max(
         (one for one in seen if all(row in rows for row in one[0])), key=lambda one: len(one[0]), default=((), "")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from modelyard.plan.verification import Check, Checks, failures, found_words, verified
+from modelyard.plan.verification import StackChecks, VerifyCheck, failures, found_words, verified
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, wrapped
 from modelyard.stack.words import plural
@@ -11,7 +11,7 @@ from modelyard.stack.words import plural
 FORMAT_VERSION = 1
 
 
-def verification_text(checks: Checks, allowed: int, style: Style = PLAIN) -> list[str]:
+def verification_text(checks: StackChecks, allowed: int, style: Style = PLAIN) -> list[str]:
     """Each stack with what does not pass, and a summary of several."""
     lines = [line for stack, found in checks.items() for line in _stack(stack, found, style)]
     failed = failures(checks)
@@ -24,7 +24,7 @@ def verification_text(checks: Checks, allowed: int, style: Style = PLAIN) -> lis
     return lines
 
 
-def _stack(stack: str, checks: tuple[Check, ...], style: Style) -> Iterator[str]:
+def _stack(stack: str, checks: tuple[VerifyCheck, ...], style: Style) -> Iterator[str]:
     wrong = [check for check in checks if check.state != "ok"]
     if not wrong:
         objects, queries = (
@@ -42,7 +42,7 @@ def _stack(stack: str, checks: tuple[Check, ...], style: Style) -> Iterator[str]
         yield from wrapped(remedy, 2, style.columns, "→")
 
 
-def verification_document(checks: Checks, allowed: int) -> dict[str, Any]:
+def verification_document(checks: StackChecks, allowed: int) -> dict[str, Any]:
     """A verification as JSON."""
     return {
         "formatVersion": FORMAT_VERSION,
@@ -55,5 +55,5 @@ def verification_document(checks: Checks, allowed: int) -> dict[str, Any]:
     }
 
 
-def _check(check: Check) -> dict[str, Any]:
+def _check(check: VerifyCheck) -> dict[str, Any]:
     return {name: part for name, part in record(check).items() if name != "lasting"}

@@ -247,7 +247,7 @@ def _gitlab_wave(number: int, wave: Wave, gate: Gate, needs: str) -> Iterator[st
 # Pulumi Kubernetes Operator
 
 
-class Source(NamedTuple):
+class ProjectSource(NamedTuple):
     """Where the operator gets the project from."""
 
     project: str
@@ -260,7 +260,7 @@ class Source(NamedTuple):
     organization: str
 
 
-def operator(waves: Sequence[Wave], source: Source, command: str) -> str:
+def operator(waves: Sequence[Wave], source: ProjectSource, command: str) -> str:
     """A Stack object for each stack, whose prerequisites are the stacks of the wave before."""
     documents = [list(_head(waves, command))]
     before: tuple[str, ...] = ()
@@ -270,7 +270,7 @@ def operator(waves: Sequence[Wave], source: Source, command: str) -> str:
     return "\n".join("\n".join(lines) for lines in documents) + "\n"
 
 
-def _stack_object(number: int, stack: str, before: Sequence[str], source: Source) -> Iterator[str]:
+def _stack_object(number: int, stack: str, before: Sequence[str], source: ProjectSource) -> Iterator[str]:
     yield "---"
     yield "apiVersion: pulumi.com/v1"
     yield "kind: Stack"
@@ -290,5 +290,5 @@ def _stack_object(number: int, stack: str, before: Sequence[str], source: Source
             yield "      requirement: {succeededWithinDuration: 1h}"
 
 
-def _object_name(source: Source, stack: str) -> str:
+def _object_name(source: ProjectSource, stack: str) -> str:
     return re.sub(r"[^a-z0-9.-]", "-", f"{source.project}-{stack}".lower())

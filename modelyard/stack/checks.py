@@ -11,7 +11,7 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.patterns import regex
 from modelyard.stack import codes, durations, units
-from modelyard.stack.config import RAY_KINDS, TARGET_KINDS, WORKERS, Path
+from modelyard.stack.config import RAY_KINDS, TARGET_KINDS, WORKERS, StackPath
 from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.remote import controller_url
 from modelyard.stack.schema import PREFIX
@@ -37,7 +37,7 @@ _LONG: Final = ("timeLimit", "keep", "within", "jobLimit", "kernelIdle")
 _LEAST_SECONDS: Final = 120
 
 
-def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
+def check(config: Mapping[str, Any], texts: Mapping[StackPath, str], secrets: tuple[StackPath, ...]) -> list[Mistake]:
     """Returns the mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` use the same paths."""
     found = [*_tolerations(config), *_asked(config), *_left_out(config), *_targets(config), *_misplaced(secrets)]
     for section, held in CONFIG.keys.items():
@@ -101,7 +101,7 @@ def _targets(config: Mapping[str, Any]) -> Iterator[Mistake]:
             summary = f"{name((PREFIX + 'targets', role))} names both {kinds}"
             yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, "keep the one that the workload is")
         if managed and named and named[-1] != "deployment":
-            path: Path = (PREFIX + "targets", role, named[-1])
+            path: StackPath = (PREFIX + "targets", role, named[-1])
             summary = f"{name(path)} is set, but mode managed creates Deployments"
             yield Mistake(path, codes.FORM, summary, "set platform.mode to existing, or name a Deployment")
     yield from _ray_clusters(config, targets)
@@ -120,7 +120,7 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Mapping[str, 
                 summary = f"{name((PREFIX + 'targets', role, key))} is set, but {why}"
                 yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
     head, worker = (_ray_object(targets.get(role, {})) for role in ("rayHead", "rayWorker"))
-    at: Path = (PREFIX + "targets", "rayWorker")
+    at: StackPath = (PREFIX + "targets", "rayWorker")
     if (worker is not None) != ("group" in targets.get("rayWorker", {})):
         key = worker[0] if worker is not None else "rayCluster"
         lacks = "group" if worker is not None else " or ".join(RAY_KINDS)
@@ -146,7 +146,7 @@ def _ray_object(target: Mapping[str, Any]) -> tuple[str, Any] | None:
     return next(((key, target[key]) for key in RAY_KINDS if key in target), None)
 
 
-def _controller(path: Path, address: Any) -> Iterator[Mistake]:
+def _controller(path: StackPath, address: Any) -> Iterator[Mistake]:
     """Finds an address of a remote cluster with a host or port that cannot exist."""
     # The schema rejects what has an @, and the message about that does not print it: it may hold a password.
     if not isinstance(address, str) or not address or "@" in address:
@@ -159,12 +159,12 @@ def _controller(path: Path, address: Any) -> Iterator[Mistake]:
         yield Mistake(path, codes.FORM, summary, remedy)
 
 
-def may_be_secret(path: Path) -> bool:
+def may_be_secret(path: StackPath) -> bool:
     """Whether an encrypted value may be at a path: as credentials, or in parameters, which PAT016 reports."""
     return (len(path) > 3 and path[0] == PREFIX + "patches" and path[2] == "params") or _for_credentials(path)
 
 
-def _for_credentials(path: Path) -> bool:
+def _for_credentials(path: StackPath) -> bool:
     match path:
         case (section, int(), "credentials"):
             return section == PREFIX + "providers"
@@ -181,7 +181,7 @@ def _tolerations(config: Mapping[str, Any]) -> Iterator[Mistake]:
         for number, one in enumerate(items if isinstance(items, list) else ()):
             if not isinstance(one, dict):
                 continue
-            path: Path = (PREFIX + "flavors", index, "tolerations", number)
+            path: StackPath = (PREFIX + "flavors", index, "tolerations", number)
             exists = one.get("operator") == "Exists"
             if exists and one.get("value"):
                 summary = f"{name(path)} has a value, but its operator Exists matches any value"
@@ -191,13 +191,13 @@ def _tolerations(config: Mapping[str, Any]) -> Iterator[Mistake]:
                 yield Mistake(path, codes.FORM, summary, "set the key of the taint, or set operator: Exists")
 
 
-def _readable(path: Path) -> Mistake:
+def _readable(path: StackPath) -> Mistake:
     """The mistake that everyone who reads the file can read credentials. They are not repeated here."""
     remedy = f"rotate them, and set them with: pulumi config set --secret --path '{PREFIX}{name(path)}'"
     return Mistake(path, codes.SECRET, f"{name(path)} is in plain text in the file", remedy)
 
 
-def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
+def _misplaced(secrets: tuple[StackPath, ...]) -> Iterator[Mistake]:
     for path in secrets:
         if not may_be_secret(path):
             summary = f"{name(path)} is encrypted, but the plan needs its plain value"
@@ -205,7 +205,7 @@ def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
             yield Mistake(path, codes.SECRET, summary, remedy)
 
 
-def _size(path: Path, value: Any, texts: Mapping[Path, str]) -> Iterator[Mistake]:
+def _size(path: StackPath, value: Any, texts: Mapping[StackPath, str]) -> Iterator[Mistake]:
     """Finds amounts that nobody means, in units that users mix up."""
     key, amount = path[-1], _amount(value, texts.get(path))
     if amount is None or amount <= 0:
@@ -256,7 +256,7 @@ def _amount(value: Any, text: str | None) -> Fraction | None:
         return None
 
 
-def _length(path: Path, value: Any, texts: Mapping[Path, str]) -> Iterator[Mistake]:
+def _length(path: StackPath, value: Any, texts: Mapping[StackPath, str]) -> Iterator[Mistake]:
     """Finds a duration without its unit, and one that is too long; the schema limits those that are numbers."""
     text = str(value)
     if path[-1] in _LONG and text.isascii() and text.isdecimal() and 0 < int(text[:10]) < _LEAST_SECONDS:

@@ -7,7 +7,7 @@ For GPU workloads, ``memory`` is per GPU and ``cpu`` is per pod.
 import re
 from collections.abc import Container, Iterable, Mapping
 from datetime import date
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
@@ -16,24 +16,24 @@ from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Notebooks, Pipeline, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Priority, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Provider
-from modelyard.stack.units import COMPUTED, Line, Quantity, Seconds
+from modelyard.stack.units import COMPUTED, OneLine, Quantity, Seconds
 
 Mode = Literal["existing", "managed"]
 Allocation = Literal["single", "partial", "multi_gpu"]
 AutoscalingMode = Literal["none", "annotations", "keda"]
 Queries = Literal["valid", "vendor"]
 RuleLevel = Literal["mandatory", "advisory", "disabled"]
-Path = tuple[str | int, ...]
+StackPath = tuple[str | int, ...]
 """Path of a value in a stack file, section first: ``("rayWorker", "memory")``."""
 
 
-def dotted(path: Path) -> str:
+def dotted(path: StackPath) -> str:
     """Returns a path as people write it, without secrets in its keys: ``rayWorker.memory``, ``patches[0].name``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{hidden(part)}" for part in path).removeprefix(".")
 
 
 def nearest_place(
-    places: Mapping[Path, tuple[int, int]], path: Path, nowhere: tuple[int, int] = (0, 0)
+    places: Mapping[StackPath, tuple[int, int]], path: StackPath, nowhere: tuple[int, int] = (0, 0)
 ) -> tuple[int, int]:
     """Returns line and column of a path in a YAML file, or of its nearest ancestor that has them."""
     while path and path not in places:
@@ -263,7 +263,7 @@ class Waiver(NamedTuple):
     """A finding that this stack accepts until a date."""
 
     code: str
-    reason: Line
+    reason: OneLine
     expires: date
     """Last day on which the waiver holds."""
     target: str | None = None
@@ -340,7 +340,7 @@ class Scope(NamedTuple):
     """Sections of the stack file that the component sets. A patch takes part if it reads one of them."""
     roles: frozenset[str]
     """Workloads whose objects it may change."""
-    patches: FilePath
+    patches: Path
     """Folder that holds ``patches/``."""
     former: tuple[str, ...] = ()
     """Earlier names of the component, as ``component``."""
@@ -366,7 +366,7 @@ class Stack(NamedTuple):
     config: Config
     context: str | None
     """``kubernetes:context`` of the stack; None: the current context of the kubeconfig."""
-    positions: Mapping[Path, tuple[int, int]]
+    positions: Mapping[StackPath, tuple[int, int]]
     """1-based line and column of every key and list item, by path in the file's own spelling."""
     project: str = ""
     """Name of the project in Pulumi.yaml; empty if it was not read."""
@@ -384,7 +384,7 @@ class Stack(NamedTuple):
         self,
         code: str,
         severity: Severity,
-        path: Path,
+        path: StackPath,
         summary: str,
         remedy: str,
         *,
@@ -395,7 +395,7 @@ class Stack(NamedTuple):
         found = Finding(code, severity, summary, target=target, field=dotted(path), detail=detail, remedy=remedy)
         return self.place(found, *path)
 
-    def position(self, path: Path) -> tuple[int, int]:
+    def position(self, path: StackPath) -> tuple[int, int]:
         """Returns line and column of ``path`` or its nearest ancestor in the stack file; zeros if it has neither."""
         return nearest_place(self.positions, path)
 

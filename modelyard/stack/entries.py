@@ -9,13 +9,13 @@ from modelyard.stack import codes
 from modelyard.stack.mistakes import Mistake, of_mistake, of_problem, without_renamed
 from modelyard.stack.schema import gate
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import Problem
+from modelyard.stack.yaml.source import TextProblem
 
-Checks = Callable[[Document], Iterable[Iterator[Mistake]]]
+EntryChecks = Callable[[Document], Iterable[Iterator[Mistake]]]
 
 
 def parse_entries(
-    content: bytes, shown: str, what: str, *, start: str, schema: str, checks: Checks
+    content: bytes, shown: str, what: str, *, start: str, schema: str, checks: EntryChecks
 ) -> tuple[Document | None, list[Finding]]:
     """Returns the document of a file, None if it has an error, and all findings about it.
 
@@ -38,7 +38,7 @@ def parse_entries(
         findings += [of_mistake(mistake, document, shown, nowhere=(1, 1)) for mistake in without_renamed(found)]
     elif document is not None:
         shape = f"the {what} is {'empty' if document.value is None else 'not a mapping'}"
-        findings.append(of_problem(Problem(codes.SHAPE, shape, 1, 1, remedy=f"start with {start}"), shown))
+        findings.append(of_problem(TextProblem(codes.SHAPE, shape, 1, 1, remedy=f"start with {start}"), shown))
     return None if any(finding.severity is Severity.ERROR for finding in findings) else document, findings
 
 

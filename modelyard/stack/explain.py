@@ -20,7 +20,7 @@ from modelyard import quantity
 from modelyard.findings import MOST_COUNTED
 from modelyard.hiding import HIDDEN, hidden_paths
 from modelyard.stack import codes
-from modelyard.stack.config import Path
+from modelyard.stack.config import StackPath
 from modelyard.stack.mistakes import Mistake, given, kinds_of, name
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import listed, nearest, plain, quoted
@@ -103,7 +103,7 @@ _SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")
 """Keywords about the number of items."""
 
 
-def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistake]:
+def explain(config: Mapping[str, Any], texts: Mapping[StackPath, str]) -> list[Mistake]:
     """Returns the mistakes in ``config``, one per place, in the order of the paths; empty if the schema holds.
 
     Args:
@@ -113,7 +113,7 @@ def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistak
     return mistakes_in({"config": config}, texts, schema_text(), 1)
 
 
-def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: int = 0) -> list[Mistake]:
+def mistakes_in(document: Any, texts: Mapping[StackPath, str], schema: str, below: int = 0) -> list[Mistake]:
     """Returns the mistakes in a document under a schema of the same style, in the form of ``explain``.
 
     The search stops after the first ``MOST_COUNTED + 1`` mistakes.
@@ -124,8 +124,8 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
         schema: the text of the schema.
         below: number of leading path parts that the mistakes leave out.
     """
-    best: dict[Path, tuple[int, Mistake]] = {}
-    shown: Mapping[Path, str] | None = None
+    best: dict[StackPath, tuple[int, Mistake]] = {}
+    shown: Mapping[StackPath, str] | None = None
     validator = _validator(schema)
     for error in validator.iter_errors(document):
         # A key is named without its value, so a file with very many unknown keys needs no search for secrets.
@@ -145,7 +145,7 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
     return _in_order(best)
 
 
-def _in_order(best: Mapping[Path, tuple[int, Mistake]]) -> list[Mistake]:
+def _in_order(best: Mapping[StackPath, tuple[int, Mistake]]) -> list[Mistake]:
     return [mistake for _, (_, mistake) in sorted(best.items(), key=lambda item: [str(part) for part in item[0]])]
 
 
@@ -162,8 +162,8 @@ def _pattern(_: Validator, pattern: str, instance: Any, __: Mapping[str, Any]) -
         yield ValidationError("does not match")
 
 
-def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int, whole: Any) -> Iterator[Mistake]:
-    path: Path = tuple(error.absolute_path)[below:]
+def _mistakes(error: ValidationError, texts: Mapping[StackPath, str], below: int, whole: Any) -> Iterator[Mistake]:
+    path: StackPath = tuple(error.absolute_path)[below:]
     schema = error.schema if isinstance(error.schema, dict) else {}
     # Typed as possibly unset, which is true only until a validator fills them in.
     value: Any = error.instance
@@ -196,7 +196,7 @@ def _unknown_section(key: str, known: list[str]) -> Mistake:
     section, dot, rest = key.removeprefix(PREFIX).partition(".")
     close = nearest(key.removeprefix(PREFIX).removeprefix("config:"), [k.removeprefix(PREFIX) for k in known])
     remedy = f"did you mean {close}?" if close else ""
-    meant: Path = (PREFIX + close,) if close else ()
+    meant: StackPath = (PREFIX + close,) if close else ()
     if dot and PREFIX + section in known:
         section, rest = plain(section), plain(rest)
         meant = ()
@@ -206,18 +206,18 @@ def _unknown_section(key: str, known: list[str]) -> Mistake:
     return Mistake((key,), codes.UNKNOWN_KEY, f"unknown key {plain(key)}", remedy, at_key=True, meant=meant)
 
 
-def _unknown(path: Path, key: str, known: list[str]) -> Mistake:
+def _unknown(path: StackPath, key: str, known: list[str]) -> Mistake:
     keys = f"{name(path)} has the keys" if path else "the keys are"
     if len(known) == 1:
         keys = f"the only key of {name(path)} is" if path else "the only key is"
     close = nearest(key, known)
     remedy = f"did you mean {close}?" if close else f"{keys} {listed(known, 'and')}"
-    meant: Path = (*path, close) if close else ()
+    meant: StackPath = (*path, close) if close else ()
     summary = f"unknown key {name((*path, key))}"
     return Mistake((*path, key), codes.UNKNOWN_KEY, summary, remedy, at_key=True, meant=meant)
 
 
-def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
+def _missing(path: StackPath, key: str, schema: Mapping[str, Any]) -> Mistake:
     full = name((*path, key))
     if key == "reason":
         remedy = "write why this stack accepts the finding"
@@ -233,7 +233,7 @@ def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
     return Mistake(path, codes.MISSING_KEY, f"{full} is missing", remedy, at_key=True, meant=(*path, key))
 
 
-def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str]) -> Mistake:
+def _choice(path: StackPath, value: Any, allowed: list[Any], texts: Mapping[StackPath, str]) -> Mistake:
     written, full = given(value, path, texts), name(path)
     if True in allowed:
         remedy = "write true or false"
@@ -247,7 +247,7 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
     return Mistake(path, codes.CHOICE, f"{full} is {written}; it must be {listed(words)}", f"did you mean {close}?")
 
 
-def _unquoted(path: Path, text: str, value: Any, texts: Mapping[Path, str]) -> Mistake:
+def _unquoted(path: StackPath, text: str, value: Any, texts: Mapping[StackPath, str]) -> Mistake:
     full = name(path)
     written = given(value, path, texts)
     summary = f"{full} is {written} without quotes"
@@ -259,7 +259,7 @@ def _unquoted(path: Path, text: str, value: Any, texts: Mapping[Path, str]) -> M
 
 
 def _of_format(
-    path: Path, value: Any, schema: Mapping[str, Any], error: ValidationError, texts: Mapping[Path, str]
+    path: StackPath, value: Any, schema: Mapping[str, Any], error: ValidationError, texts: Mapping[StackPath, str]
 ) -> Mistake:
     form = schema.get("format")
     if form == "quantity":
@@ -329,7 +329,7 @@ def _required(error: ValidationError, whole: Any) -> bool:
     return required
 
 
-def _many(path: Path, value: Sized, schema: Mapping[str, Any], *, required: bool) -> Mistake:
+def _many(path: StackPath, value: Sized, schema: Mapping[str, Any], *, required: bool) -> Mistake:
     """Returns the mistake for a list or mapping with too few or too many items."""
     full, there = name(path), len(value)
     least = schema.get("minItems", schema.get("minProperties", 0))
@@ -341,7 +341,7 @@ def _many(path: Path, value: Sized, schema: Mapping[str, Any], *, required: bool
     return Mistake(path, codes.RANGE, summary, f"keep {most} of them" + (", or fewer" if most > 1 else ""))
 
 
-def _kind(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
+def _kind(path: StackPath, value: Any, schema: Mapping[str, Any], texts: Mapping[StackPath, str]) -> Mistake:
     wanted, written = kinds_of(schema["type"]), given(value, path, texts)
     needed = [key for key in schema.get("required", ()) if key in schema.get("properties", ())]
     if isinstance(value, str) and len(needed) == 1 and written != HIDDEN:
@@ -362,7 +362,7 @@ def _month(text: str) -> str:
     return f"{found[1]}.{int(found[2]):02}" if found and 1 <= int(found[2]) <= 12 else ""
 
 
-def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
+def _quantity(path: StackPath, value: Any, texts: Mapping[StackPath, str]) -> Mistake:
     full, written, key = name(path), given(value, path, texts), str(path[-1])
     example = {**_CORES, **_COUNTS}.get(key, "write an amount such as 16Gi")
     wanted = "number" if key in _COUNTS else "Kubernetes quantity"
@@ -394,7 +394,7 @@ def _meant(text: str, key: str) -> str:
     return f"did you mean {meant}?" if meant else ""
 
 
-def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
+def _count(path: StackPath, value: Any, schema: Mapping[str, Any], texts: Mapping[StackPath, str]) -> Mistake:
     full, written = name(path), given(value, path, texts)
     least = schema["minimum"]
     remedy = f"write a whole number, {least} or more"
@@ -417,7 +417,7 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
     return Mistake(path, codes.KIND, f"{full} is {written}; it must be written as a whole number", remedy)
 
 
-def _number(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
+def _number(path: StackPath, value: Any, schema: Mapping[str, Any], texts: Mapping[StackPath, str]) -> Mistake:
     full, written = name(path), given(value, path, texts)
     remedy = _NUMBERS[schema["format"]]
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -427,7 +427,7 @@ def _number(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pa
     return Mistake(path, codes.RANGE, f"{full} is {written}; it must be {schema['maximum']:,} or less", remedy)
 
 
-def _duration(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
+def _duration(path: StackPath, value: Any, texts: Mapping[StackPath, str]) -> Mistake:
     full, written = name(path), given(value, path, texts)
     remedy = "write seconds, or text such as 6h5m or 90m"
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -442,7 +442,7 @@ def _duration(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
     return Mistake(path, codes.DURATION, f"{full} is {written}, not a duration above zero", remedy)
 
 
-def _finding_code(path: Path, value: str) -> Mistake:
+def _finding_code(path: StackPath, value: str) -> Mistake:
     full = name(path)
     families = listed(codes.FAMILIES, "and")
     if re.fullmatch(r"(CFG|PAT)[0-9]{3}", value):

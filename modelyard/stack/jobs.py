@@ -7,7 +7,7 @@ Quantities stay the text that the operator wrote, as in ``config``. Numbers that
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from modelyard.stack.remote import Place, Remote
+from modelyard.stack.remote import BucketPart, Remote
 from modelyard.stack.units import Quantity, Seconds
 
 JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
@@ -233,9 +233,9 @@ class Pipeline(NamedTuple):
 
     name: str
     stages: tuple[Stage, ...]
-    artifacts: Place | None = None
+    artifacts: BucketPart | None = None
     """Where its runs write, each below its own name; None: its stages pass on nothing."""
-    inputs: Mapping[str, Place] = {}
+    inputs: Mapping[str, BucketPart] = {}
     """Data that exists before the first stage, by the name under which stages read it."""
     image: str | None = None
     """Image with Python for the pod that starts the stages; None: that of the runtime."""

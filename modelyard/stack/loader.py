@@ -5,23 +5,23 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from errno import EFBIG
 from itertools import islice
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, Final
 
 from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.stack import codes
 from modelyard.stack.checks import check
-from modelyard.stack.config import WORKERS, Config, Path, Stack
+from modelyard.stack.config import WORKERS, Config, Stack, StackPath
 from modelyard.stack.mistakes import Mistake, of_mistake, of_problem, without_renamed
 from modelyard.stack.project import FILE_NAME, stack_of, stacks_in
 from modelyard.stack.schema import PREFIX, is_valid
-from modelyard.stack.shape import CONFIG, Source, made
+from modelyard.stack.shape import CONFIG, DocumentSource, made
 from modelyard.stack.words import did_you_mean, listed, nearest, plain
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import Problem, too_large
+from modelyard.stack.yaml.source import TextProblem, too_large
 
-Loaded = tuple[Stack | None, tuple[Finding, ...]]
+LoadedStack = tuple[Stack | None, tuple[Finding, ...]]
 
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
@@ -32,7 +32,7 @@ _CUT = MOST_COUNTED + 1
 _LETTERS = frozenset("modelyard")
 
 
-def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
+def load(path: Path, shown: str, root: Path | None = None) -> LoadedStack:
     """Loads the stack of a file, with all findings about it; without a stack if one of them is an error.
 
     A file that cannot be read is a finding too; nothing is raised.
@@ -51,7 +51,7 @@ def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
         return None, (wrong,)
     stack = found[1]
     content = _read(path, stack, root)
-    if isinstance(content, Problem):
+    if isinstance(content, TextProblem):
         return None, (of_problem(content, shown, stack),)
     loaded, findings = load_text(content, stack, shown)
     if loaded is not None and loaded.context is None:
@@ -73,7 +73,7 @@ def _without_context(stack: Stack, content: bytes) -> Finding:
     return found
 
 
-def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
+def load_text(content: bytes | str, stack: str, shown: str) -> LoadedStack:
     """Loads a stack from a file's content, with all findings about it; without a stack if one of them is an error."""
     if isinstance(content, str):
         # Lone surrogates become bytes that are not UTF-8, which the parser reports below.
@@ -117,7 +117,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
     return made, tuple(first(in_order(findings)))
 
 
-def _key_service(document: Document) -> Iterator[Problem]:
+def _key_service(document: Document) -> Iterator[TextProblem]:
     """Yields a problem if the key service is a server that only this file names."""
     provider = document.value.get("secretsprovider")
     if not isinstance(provider, str):
@@ -126,7 +126,7 @@ def _key_service(document: Document) -> Iterator[Problem]:
     from modelyard.stack.key_service import is_at_its_cloud
 
     if not is_at_its_cloud(provider):
-        yield Problem(
+        yield TextProblem(
             codes.FORM,
             f"secretsprovider {plain(hidden_text(provider), 200)} may name a server of this file's choice, and Pulumi "
             "would send your cloud credentials there",
@@ -135,12 +135,12 @@ def _key_service(document: Document) -> Iterator[Problem]:
         )
 
 
-def _below(path: Path, others: Iterable[Path]) -> bool:
+def _below(path: StackPath, others: Iterable[StackPath]) -> bool:
     """Whether the path is one of ``others``, or below one of them."""
     return any(path[: len(other)] == other for other in others)
 
 
-def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
+def _read(path: Path, stack: str, root: Path | None) -> bytes | TextProblem:
     try:
         return read_file(path, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
@@ -148,7 +148,7 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
             return too_large(path.stat().st_size)
         if not error.missing:
             summary = f"{plain(path.name)} cannot be read: {error.reason}"
-            return Problem(codes.UNREADABLE, summary, remedy=error.remedy)
+            return TextProblem(codes.UNREADABLE, summary, remedy=error.remedy)
         try:
             known = stacks_in(path.parent)
         except OSError:
@@ -160,14 +160,14 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
         )
         close = did_you_mean(stack, known)
         remedy = f"{close} {have}" if close else have
-        return Problem(codes.UNREADABLE, f"unknown stack '{plain(stack)}'", remedy=remedy)
+        return TextProblem(codes.UNREADABLE, f"unknown stack '{plain(stack)}'", remedy=remedy)
 
 
-def _shape(document: Document) -> Iterator[Problem]:
+def _shape(document: Document) -> Iterator[TextProblem]:
     """Yields what is wrong outside ``config``."""
     value = document.value
     if value is None:
-        yield Problem(
+        yield TextProblem(
             codes.SHAPE,
             "the stack file is empty",
             1,
@@ -177,7 +177,7 @@ def _shape(document: Document) -> Iterator[Problem]:
         return
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "one plain value"
-        yield Problem(codes.SHAPE, f"the stack file is {what}, not a mapping", 1, 1, remedy="start with `config:`")
+        yield TextProblem(codes.SHAPE, f"the stack file is {what}, not a mapping", 1, 1, remedy="start with `config:`")
         return
     misplaced, ignored = False, list[str]()
     for key in value:
@@ -186,26 +186,26 @@ def _shape(document: Document) -> Iterator[Problem]:
         if ":" in key:
             remedy = "indent it under `config:`"
             misplaced = True
-            yield Problem(
+            yield TextProblem(
                 codes.UNKNOWN_KEY, f"{plain(key)} is next to config, not in it", *document.keys[(key,)], remedy
             )
         elif len(ignored) >= _CUT:
             pass  # enough are reported, and one close to a known key is no news
         elif close := nearest(key, _TOP):
             misplaced = misplaced or close == "config"
-            yield Problem(
+            yield TextProblem(
                 codes.UNKNOWN_KEY, f"unknown key {plain(key)}", *document.keys[(key,)], f"did you mean {close}?"
             )
         else:
             ignored.append(key)
     yield from _key_service(document)
     if "config" not in value and not misplaced:
-        yield Problem(
+        yield TextProblem(
             codes.SHAPE, "the stack file has no config", 1, 1, remedy="put the modelyard: keys under `config:`"
         )
     elif "config" in value and not isinstance(value["config"], dict):
         what = "empty" if value["config"] is None else "not a mapping"
-        yield Problem(
+        yield TextProblem(
             codes.SHAPE, f"config is {what}", *document.values[("config",)], "put the modelyard: keys under it"
         )
     # After all errors, because these must not take their place.
@@ -217,7 +217,7 @@ def _shape(document: Document) -> Iterator[Problem]:
             else f"remove it; known keys are {listed(_TOP, 'and')}"
         )
         summary = f"unknown key {plain(key)}, which Pulumi ignores"
-        yield Problem(codes.UNKNOWN_KEY, summary, *document.keys[(key,)], remedy, harmless=True)
+        yield TextProblem(codes.UNKNOWN_KEY, summary, *document.keys[(key,)], remedy, harmless=True)
 
 
 def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -243,7 +243,7 @@ def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
             yield Mistake((key,), codes.UNKNOWN_KEY, summary, remedy, at_key=True, meant=(meant,))
 
 
-def _unpack(config: dict[str, Any], texts: dict[Path, str], secrets: list[Path]) -> Iterator[Mistake]:
+def _unpack(config: dict[str, Any], texts: dict[StackPath, str], secrets: list[StackPath]) -> Iterator[Mistake]:
     """Replaces the JSON text that `pulumi config set` without --path writes by its value."""
     for section in _SECTIONS:
         key = PREFIX + section
@@ -262,10 +262,10 @@ def _unpack(config: dict[str, Any], texts: dict[Path, str], secrets: list[Path])
             secrets += [(key, *path) for path in document.secrets]
 
 
-def _positions(document: Document) -> dict[Path, tuple[int, int]]:
+def _positions(document: Document) -> dict[StackPath, tuple[int, int]]:
     """Returns the positions of modelyard's keys without their prefix; the empty path is ``config`` itself."""
     cut = len(PREFIX)
-    made: dict[Path, tuple[int, int]] = {(): document.keys[("config",)]}
+    made: dict[StackPath, tuple[int, int]] = {(): document.keys[("config",)]}
     for path, place in document.keys.items():
         if len(path) > 1 and path[0] == "config" and path[1].startswith(PREFIX):  # type: ignore[union-attr]
             made[(path[1][cut:], *path[2:])] = place  # type: ignore[index]
@@ -277,7 +277,7 @@ RAY_DEFAULT_SINCE: Final = (23, 7)
 """The platform release, year and month, since which Ray is the default training backend."""
 
 
-def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> Config:
+def decode(config: Mapping[str, Any], texts: Mapping[StackPath, str], secrets: tuple[StackPath, ...]) -> Config:
     """Returns the config of a stack file.
 
     Args:
@@ -286,7 +286,7 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         secrets: paths of encrypted values in it; all are patch parameters or credentials.
     """
     given = {key.removeprefix(PREFIX): value for key, value in config.items() if key.startswith(PREFIX)}
-    source = Source({_own(path): text for path, text in texts.items()}, frozenset(map(_own, secrets)))
+    source = DocumentSource({_own(path): text for path, text in texts.items()}, frozenset(map(_own, secrets)))
     platform = given["platform"]
     training = default_training(platform["release"], platform.get("without", ()))
     found: Config = made({"training": training, **given}, CONFIG, source)
@@ -307,6 +307,6 @@ def default_training(release: str, without: Collection[str] = ()) -> str:
     return wanted if wanted in left else (*left, wanted)[0]
 
 
-def _own(path: Path) -> Path:
+def _own(path: StackPath) -> StackPath:
     """Returns a path as in findings and ``Stack.positions``: without the prefix of its section."""
     return (str(path[0]).removeprefix(PREFIX), *path[1:])

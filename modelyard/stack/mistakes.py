@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.stack import codes
-from modelyard.stack.config import Path, dotted, nearest_place
+from modelyard.stack.config import StackPath, dotted, nearest_place
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import listed, plain, quoted
 from modelyard.stack.yaml.document import Document
-from modelyard.stack.yaml.source import Problem
+from modelyard.stack.yaml.source import TextProblem
 
 _LONGEST_NAME = 200
 """Maximum number of characters of a file name that a finding shows."""
@@ -30,7 +30,7 @@ _KINDS = {
 class Mistake(NamedTuple):
     """What is wrong with one key or value."""
 
-    path: Path
+    path: StackPath
     """Below ``config``, first part with its prefix: ``("modelyard:gpu", "model")``; of a missing key, its parent's."""
     code: str
     summary: str
@@ -38,13 +38,13 @@ class Mistake(NamedTuple):
     detail: str = ""
     at_key: bool = False
     """Whether the key is wrong, not its value."""
-    meant: Path = ()
+    meant: StackPath = ()
     """The key that is missing, or that an unknown one was probably meant to be; empty if neither."""
     harmless: bool = False
     """Whether the value can be used anyway."""
 
 
-def name(path: Path) -> str:
+def name(path: StackPath) -> str:
     """Returns the path as people write it, without the prefix of its section."""
     return plain(dotted((str(path[0]).removeprefix(PREFIX), *path[1:])), 120) if path else "config"
 
@@ -54,7 +54,7 @@ def kinds_of(types: str | list[str]) -> str:
     return listed([_KINDS.get(one, str(one)) for one in ([types] if isinstance(types, str) else types)])
 
 
-def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:
+def given(value: Any, path: StackPath, texts: Mapping[StackPath, str]) -> str:
     """Describes a wrong value. Containers and values under a secret's name are not printed.
 
     Args:
@@ -82,7 +82,7 @@ def without_renamed(mistakes: list[Mistake]) -> list[Mistake]:
     return [one for one in mistakes if one.code != codes.MISSING_KEY or one.meant not in meant]
 
 
-def of_problem(problem: Problem, shown: str, stack: str = "") -> Finding:
+def of_problem(problem: TextProblem, shown: str, stack: str = "") -> Finding:
     """Returns the finding about the text of a file."""
     return Finding(
         problem.code,
@@ -103,7 +103,7 @@ def of_mistake(
     shown: str,
     stack: str = "",
     *,
-    top: Path = (),
+    top: StackPath = (),
     nowhere: tuple[int, int] = (0, 0),
 ) -> Finding:
     """Returns the finding at the key or value, or at its nearest ancestor that has a position.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from modelyard.names import GPU_RESOURCE
-from modelyard.stack.units import Line, Quantity, Seconds
+from modelyard.stack.units import OneLine, Quantity, Seconds
 
 Reclaim = Literal["any", "lower", "never"]
 Within = Literal["lower", "never"]
@@ -34,7 +34,7 @@ class Flavor(NamedTuple):
     """Labels that say which nodes are close together, widest first. Empty: placement ignores the topology."""
 
 
-class Quota(NamedTuple):
+class TeamQuota(NamedTuple):
     """A team's quota of one flavor."""
 
     flavor: str
@@ -55,7 +55,7 @@ class Team(NamedTuple):
     """People who share quotas."""
 
     name: str
-    quotas: tuple[Quota, ...]
+    quotas: tuple[TeamQuota, ...]
     namespace: str | None = None
     """The namespace of the team's jobs; None: the namespace with the team's name."""
     cohort: str | None = None
@@ -84,7 +84,7 @@ class Priority(NamedTuple):
     name: str
     value: int
     """Higher is more urgent."""
-    description: Line = ""
+    description: OneLine = ""
 
 
 # How a stack file divides the GPUs of nodes.

@@ -17,7 +17,7 @@ from modelyard.stack.project import DEFAULT_FOLDER, PROJECT_FILES, outside
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import Problem
+from modelyard.stack.yaml.source import TextProblem
 
 _EXAMPLE = "write name, runtime: {name: python} and main: stacks/"
 
@@ -33,7 +33,7 @@ def check_project(root: Path, *, only_folder: bool = False) -> tuple[Finding, ..
     try:
         content = read_file(file, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
-        problem = Problem(codes.UNREADABLE, f"{file.name} cannot be read: {error.reason}", remedy=error.remedy)
+        problem = TextProblem(codes.UNREADABLE, f"{file.name} cannot be read: {error.reason}", remedy=error.remedy)
         return (of_problem(problem, file.name),)
     document, problems = parse(content)
     found = [problem for problem in problems if not problem.harmless]
@@ -42,11 +42,11 @@ def check_project(root: Path, *, only_folder: bool = False) -> tuple[Finding, ..
     return ordered(of_problem(problem, file.name) for problem in found)
 
 
-def _shape(document: Document, root: Path, only_folder: bool) -> Iterator[Problem]:
+def _shape(document: Document, root: Path, only_folder: bool) -> Iterator[TextProblem]:
     value = document.value
     if not isinstance(value, dict):
         what = "empty" if value is None else "a list" if isinstance(value, list) else "one plain value"
-        yield Problem(codes.SHAPE, f"the project file is {what}, not a mapping", 1, 1, remedy=_EXAMPLE)
+        yield TextProblem(codes.SHAPE, f"the project file is {what}, not a mapping", 1, 1, remedy=_EXAMPLE)
         return
     yield from _folder(document, value, root)
     if only_folder:
@@ -62,7 +62,7 @@ def _shape(document: Document, root: Path, only_folder: bool) -> Iterator[Proble
         yield _wrong(document, "main", summary, "name the folder of the program: main: stacks/")
 
 
-def _folder(document: Document, value: dict[str, Any], root: Path) -> Iterator[Problem]:
+def _folder(document: Document, value: dict[str, Any], root: Path) -> Iterator[TextProblem]:
     if isinstance(value.get("config"), str):
         summary = f"config is {_given(value['config'])}, an old name of stackConfigDir that modelyard does not read"
         yield _wrong(document, "config", summary, "write stackConfigDir")
@@ -70,7 +70,7 @@ def _folder(document: Document, value: dict[str, Any], root: Path) -> Iterator[P
     if folder is None or folder == "":
         if error := outside(root, DEFAULT_FOLDER):
             summary = f"the folder of the stack files, {DEFAULT_FOLDER}, cannot be used: {error.reason}"
-            yield Problem(codes.FORM, summary, 1, 1, remedy="make it a folder of the project")
+            yield TextProblem(codes.FORM, summary, 1, 1, remedy="make it a folder of the project")
     elif not isinstance(folder, str):
         summary = f"stackConfigDir is {_given(folder)}, not text"
         yield _wrong(document, "stackConfigDir", summary, "name the folder of the stack files")
@@ -79,18 +79,18 @@ def _folder(document: Document, value: dict[str, Any], root: Path) -> Iterator[P
         yield _wrong(document, "stackConfigDir", summary, error.remedy)
 
 
-def _name(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
+def _name(document: Document, value: dict[str, Any]) -> Iterator[TextProblem]:
     if "name" not in value:
-        yield Problem(
+        yield TextProblem(
             codes.MISSING_KEY, "the project has no name", 1, 1, remedy="add `name:` with the name of the project"
         )
     elif not (isinstance(value["name"], str) and value["name"].strip()):
         yield _wrong(document, "name", f"name is {_given(value['name'])}, not text", "give the project a name")
 
 
-def _runtime(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
+def _runtime(document: Document, value: dict[str, Any]) -> Iterator[TextProblem]:
     if "runtime" not in value:
-        yield Problem(codes.MISSING_KEY, "the project has no runtime", 1, 1, remedy="add `runtime: {name: python}`")
+        yield TextProblem(codes.MISSING_KEY, "the project has no runtime", 1, 1, remedy="add `runtime: {name: python}`")
         return
     runtime = value["runtime"]
     name = runtime.get("name") if isinstance(runtime, dict) else runtime
@@ -99,7 +99,7 @@ def _runtime(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
         yield _wrong(document, "runtime", f"runtime is {written}, but the program is Python", "write runtime: python")
 
 
-def _config(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
+def _config(document: Document, value: dict[str, Any]) -> Iterator[TextProblem]:
     """Finds values that Pulumi gives to all stacks: a plan is made of stack files, and would not have them."""
     config = value.get("config")
     for key, given in config.items() if isinstance(config, dict) else ():
@@ -109,11 +109,11 @@ def _config(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
         if full.startswith(PREFIX) and not declared:
             summary = f"config sets {plain(key)}, which modelyard reads only from stack files"
             place = document.keys[("config", key)]
-            yield Problem(codes.UNKNOWN_KEY, summary, *place, "move its value to `config:` of the stack files")
+            yield TextProblem(codes.UNKNOWN_KEY, summary, *place, "move its value to `config:` of the stack files")
 
 
-def _wrong(document: Document, key: str, summary: str, remedy: str) -> Problem:
-    return Problem(codes.FORM, summary, *document.values.get((key,), (1, 1)), remedy)
+def _wrong(document: Document, key: str, summary: str, remedy: str) -> TextProblem:
+    return TextProblem(codes.FORM, summary, *document.values.get((key,), (1, 1)), remedy)
 
 
 def _given(value: Any) -> str:

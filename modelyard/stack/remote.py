@@ -103,7 +103,7 @@ class Bucket(NamedTuple):
     """Names of providers and of resources with a remote cluster, and ``platform``."""
 
 
-class Place(NamedTuple):
+class BucketPart(NamedTuple):
     """A part of a bucket."""
 
     bucket: str
@@ -120,7 +120,7 @@ class RemoteQuota(NamedTuple):
     gpus: int = 0
 
 
-class Cluster(NamedTuple):
+class StaticCluster(NamedTuple):
     """A remote static cluster."""
 
     controller: Annotated[str, lambda address, _: controller_url(address)]
@@ -148,9 +148,9 @@ class Cluster(NamedTuple):
 class Data(NamedTuple):
     """How a remote job gets its dataset: one of the two fields."""
 
-    shared: Place | None = None
+    shared: BucketPart | None = None
     """The job reads the platform's own storage there."""
-    transfer: Place | None = None
+    transfer: BucketPart | None = None
     """The platform exports the dataset there and the job imports it."""
 
 
@@ -170,9 +170,9 @@ class Copying(NamedTuple):
 class Remote(NamedTuple):
     """Where the jobs of a resource run instead of the platform's cluster: a cluster, or a machine for each job."""
 
-    model: Place | None = None
+    model: BucketPart | None = None
     """Each training job writes below this, at its own name; None: not set, and a serving job writes nothing."""
-    cluster: Cluster | None = None
+    cluster: StaticCluster | None = None
     provider: str | None = None
     instance_type: str | None = None
     region_prefix: str | None = None

@@ -11,7 +11,7 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
 
-from modelyard.stack.config import Config, Path
+from modelyard.stack.config import Config, StackPath
 from modelyard.stack.secret import Secret
 from modelyard.stack.units import COMPUTED, Convert
 
@@ -41,16 +41,16 @@ class Named(NamedTuple):
     shape: Shape
 
 
-class Source(NamedTuple):
+class DocumentSource(NamedTuple):
     """What a document contains besides its values."""
 
-    texts: Mapping[Path, str]
+    texts: Mapping[StackPath, str]
     """Source text of numbers."""
-    secrets: frozenset[Path]
+    secrets: frozenset[StackPath]
     """Paths of encrypted values."""
 
 
-def made(given: Mapping[str, Any], shape: Shape, source: Source, path: Path = ()) -> Any:
+def made(given: Mapping[str, Any], shape: Shape, source: DocumentSource, path: StackPath = ()) -> Any:
     """Returns the value of a mapping that follows the schema.
 
     Args:
@@ -78,7 +78,7 @@ def spelled(field: str) -> str:
     return re.sub(r"_(.)", lambda found: found[1].upper(), field)
 
 
-def _held(value: Any, held: Convert | Shape | Each | Named, source: Source, path: Path) -> Any:
+def _held(value: Any, held: Convert | Shape | Each | Named, source: DocumentSource, path: StackPath) -> Any:
     match held:
         case Shape():
             return made(value, held, source, path)
@@ -90,7 +90,9 @@ def _held(value: Any, held: Convert | Shape | Each | Named, source: Source, path
     return sealed if isinstance(sealed, Secret) else held(sealed, source.texts.get(path))
 
 
-def leaves(value: Any, expected: Convert | Shape | Each | Named, path: Path) -> Iterator[tuple[Path, Convert, Any]]:
+def leaves(
+    value: Any, expected: Convert | Shape | Each | Named, path: StackPath
+) -> Iterator[tuple[StackPath, Convert, Any]]:
     """Yields each value with a known key, in the order of the file: its path, how it is read, and the value.
 
     Args:
@@ -115,7 +117,7 @@ def leaves(value: Any, expected: Convert | Shape | Each | Named, path: Path) -> 
                 yield path, expected, value
 
 
-def _sealed(value: Any, path: Path, secrets: frozenset[Path]) -> Any:
+def _sealed(value: Any, path: StackPath, secrets: frozenset[StackPath]) -> Any:
     """Returns the value with a ``Secret`` for each encrypted value."""
     if path in secrets:
         return Secret(path)

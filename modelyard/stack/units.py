@@ -29,6 +29,6 @@ def line(value: Any, _: str | None) -> str:
 
 Quantity = Annotated[str, quantity]
 Seconds = Annotated[int, seconds]
-Line = Annotated[str, line]
+OneLine = Annotated[str, line]
 COMPUTED: Final = None
 """Marks a field that stands in no stack file."""

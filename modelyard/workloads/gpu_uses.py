@@ -10,8 +10,8 @@ from modelyard.findings import Finding
 from modelyard.hardware.gpu_models import GpuModel, resolve
 from modelyard.hardware.partitions import partition_gpu
 from modelyard.hardware.rules.gpu import training_use, use_findings
-from modelyard.hardware.verdict import Use
-from modelyard.stack.config import Config, Path, Stack
+from modelyard.hardware.verdict import GpuUse
+from modelyard.stack.config import Config, Stack, StackPath
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.environments.rules import has_image
 
@@ -19,19 +19,19 @@ _CUDA = ("GPU005",)
 """Codes of problems that come from the CUDA version of the images."""
 
 
-def resource_use(config: Config, resource: Resource) -> Use:
+def resource_use(config: Config, resource: Resource) -> GpuUse:
     """Returns what the jobs of a resource run: their own images, or the platform's if nothing names an image."""
     trains = resource.type == "training"
     image = resource.image or resource.environment or resource.remote is not None or config.runtime.image
     named = (has_image(config, job, resource) for job in config.jobs if job.resource == resource.name)
     if resource.cuda or image or any(named):
-        return Use(resource.cuda or config.runtime.cuda, trains=trains, platform=False)
+        return GpuUse(resource.cuda or config.runtime.cuda, trains=trains, platform=False)
     return training_use(config)._replace(trains=trains)
 
 
-def notebook_use(config: Config) -> Use:
+def notebook_use(config: Config) -> GpuUse:
     """Returns what submitted notebooks run."""
-    return Use(config.notebooks.cuda, trains=False, platform=False)
+    return GpuUse(config.notebooks.cuda, trains=False, platform=False)
 
 
 def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
@@ -68,11 +68,11 @@ def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
             yield from (one for one in found if not is_stated or one.code not in _CUDA)
 
 
-def _places(config: Config) -> Iterator[tuple[Path, str, str, Use, bool]]:
+def _places(config: Config) -> Iterator[tuple[StackPath, str, str, GpuUse, bool]]:
     """Yields the places that name a GPU without a use of their own, with what may run there, and whether the CUDA
     version of its images is stated elsewhere and judged with the GPUs that they use.
     """
-    jobs = Use(config.runtime.cuda, trains=False, platform=False)
+    jobs = GpuUse(config.runtime.cuda, trains=False, platform=False)
     is_stated = config.runtime.cuda is not None or all(one.cuda for one in config.resources or (config.runtime,))
     own = config.notebooks.image or config.notebooks.environment
     notebooks = (notebook_use(config), False) if own else (jobs, is_stated)

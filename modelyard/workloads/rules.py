@@ -10,7 +10,7 @@ from typing import Any
 from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware.rules.gpu import gpu_findings
 from modelyard.hardware.rules.partitions import partition_findings
-from modelyard.hardware.rules.shared import Applied, PodSizes, sizes_of
+from modelyard.hardware.rules.shared import AppliedPod, PodSizes, sizes_of
 from modelyard.hardware.rules.workloads import service_findings
 from modelyard.stack.config import Config, Stack, dotted
 from modelyard.workloads.gpu_uses import check_gpu_uses
@@ -40,7 +40,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
     return in_order([*findings, *check_gpu_uses(stack), *check_notebooks(stack), *partition_findings(stack)])
 
 
-def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, ...]:
+def check_applied(stack: Stack, role: str, applied: AppliedPod) -> tuple[Finding, ...]:
     """Returns what breaks a rule of the workload ``role`` (``rayWorker`` …) with these pods.
 
     Findings name the fields of the stack file that hold the values.

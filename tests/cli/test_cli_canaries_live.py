@@ -13,7 +13,7 @@ from modelyard.cluster.recorded import load_recorded
 from modelyard.engine.applied import AppliedStack
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS
-from modelyard.plan.drift import Applied, kept
+from modelyard.plan.drift import AppliedObject, kept
 from modelyard.plan.project import plan_recorded
 from tests.support.api_server import ApiServer, api_server, status
 from tests.support.pool_objects import (
@@ -189,7 +189,7 @@ def applied(root: Path, stack: Path) -> AppliedStack:
     plan = plan_recorded(root, stack, date(2026, 11, 21)).plan
     assert plan is not None
     return AppliedStack(
-        plan.cluster, tuple(Applied(target.key, Confidential(kept(target)), True) for target in plan.targets)
+        plan.cluster, tuple(AppliedObject(target.key, Confidential(kept(target)), True) for target in plan.targets)
     )
 
 

@@ -18,7 +18,7 @@ from modelyard.engine.applied import AppliedStack
 from modelyard.engine.failure import EngineError, NothingAppliedError, other_cluster
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
-from modelyard.plan.drift import Applied, kept
+from modelyard.plan.drift import AppliedObject, kept
 from modelyard.plan.project import plan_recorded
 from tests.conformance.steps import update
 from tests.support.cli_project import Project, Run
@@ -46,7 +46,7 @@ class World:
             state, _ = load_recorded(project.root, name)
             assert plan is not None
             assert state is not None
-            targets = tuple(Applied(target.key, Confidential(kept(target)), True) for target in plan.targets)
+            targets = tuple(AppliedObject(target.key, Confidential(kept(target)), True) for target in plan.targets)
             self.applied[name] = AppliedStack(plan.cluster, targets)
             self.cluster[name] = state.identity
             self.live[name] = {target.key: target.after.reveal() for target in plan.targets}

@@ -18,7 +18,7 @@ from pulumi.automation import OpType
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.running import run_engine
 from modelyard.cli.streams import stop_text
-from modelyard.engine.automation import Outcome
+from modelyard.engine.automation import EngineOutcome
 from modelyard.engine.failure import EngineError, StaleError, StoppedError
 from modelyard.engine.progress import Progress
 from modelyard.engine.stopping import Stopping
@@ -30,8 +30,8 @@ TEXT, JSON = Namespace(json=False), Namespace(json=True)
 KINDS = ("resource_pre_event", "res_outputs_event", "res_op_failed_event", "diagnostic_event", "summary_event")
 
 
-def ends_with(error: EngineError) -> Callable[[Report, Stopping], Outcome]:
-    def run(_report: Report, _stopping: Stopping) -> Outcome:
+def ends_with(error: EngineError) -> Callable[[Report, Stopping], EngineOutcome]:
+    def run(_report: Report, _stopping: Stopping) -> EngineOutcome:
         raise error
 
     return run
@@ -43,11 +43,11 @@ def test_names_and_messages_of_the_cluster_cannot_control_a_terminal(capsys: pyt
     waits = SimpleNamespace(severity="info#err", message=f"Waiting for {EVIL}", urn=urn)
     told = {"resource_pre_event": step, "res_op_failed_event": step, "diagnostic_event": waits}
 
-    def run(report: Report, _stopping: Stopping) -> Outcome:
+    def run(report: Report, _stopping: Stopping) -> EngineOutcome:
         progress = Progress(report)
         for kind, event in told.items():
             progress.on_event(SimpleNamespace(**{**dict.fromkeys(KINDS), kind: event}))  # type: ignore[arg-type]
-        return Outcome(EVIL, {EVIL: 1}, {EVIL: EVIL})
+        return EngineOutcome(EVIL, {EVIL: 1}, {EVIL: EVIL})
 
     for args in (TEXT, JSON):
         assert run_engine(EVIL, args, run, total=1) == Exit.FINE
@@ -89,10 +89,10 @@ def test_each_result_has_its_exit_code(
 def test_the_engine_handles_signals_while_it_runs() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
 
-    def run(_report: Report, stopping: Stopping) -> Outcome:
+    def run(_report: Report, stopping: Stopping) -> EngineOutcome:
         signal.raise_signal(signal.SIGTERM)
         assert stopping.signal == signal.SIGTERM
-        return Outcome("succeeded", {}, {})
+        return EngineOutcome("succeeded", {}, {})
 
     assert run_engine("dev", TEXT, run, total=0) == Exit.FINE
     assert {number: signal.getsignal(number) for number in before} == before
@@ -111,15 +111,15 @@ STEPS = (
 )
 
 
-def run_steps(clock: list[float]) -> Callable[[Report, Stopping], Outcome]:
+def run_steps(clock: list[float]) -> Callable[[Report, Stopping], EngineOutcome]:
     """The engine takes five seconds for its first line, and two for each further one."""
 
-    def run(report: Report, _stopping: Stopping) -> Outcome:
+    def run(report: Report, _stopping: Stopping) -> EngineOutcome:
         clock[0] = 5
         for line in STEPS:
             report(line)
             clock[0] += 2
-        return Outcome("succeeded", {}, {})
+        return EngineOutcome("succeeded", {}, {})
 
     return run
 

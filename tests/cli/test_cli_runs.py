@@ -24,7 +24,7 @@ from modelyard.engine.applied import AppliedStack
 from modelyard.engine.failure import other_cluster
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.drift import Applied
+from modelyard.plan.drift import AppliedObject
 from modelyard.stack import load
 from tests.support.api_server import ApiServer, api_server
 from tests.support.cli_project import Result
@@ -902,7 +902,7 @@ def test_a_remote_cluster_that_cannot_be_read_is_named(
 ) -> None:
     """A destroy stops there; a drift reports the other clusters too."""
     project.edit(("config:\n", f"config:{FAR.format(controller='10.8.0.5')}"))
-    target = Applied(ObjectKey("v1", "Namespace", "", "far-jobs"), Confidential(None), True)
+    target = AppliedObject(ObjectKey("v1", "Namespace", "", "far-jobs"), Confidential(None), True)
     there = AppliedStack("last", (target,))
     applied = AppliedStack(None, (), remotes={"far": there, "gone": there})
     for verb in ("destroy", "drift"):

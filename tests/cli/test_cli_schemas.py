@@ -137,9 +137,9 @@ def test_ledgers(run: Any, valid: Any, applied: Any) -> None:
 def test_apply_and_destroy(valid: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The engine is not run here: its outcome is handed in, to see the document that is made of it."""
     from modelyard.cli.running import run_engine
-    from modelyard.engine.automation import Outcome
+    from modelyard.engine.automation import EngineOutcome
 
-    outcome = Outcome("succeeded", {"same": 1, "update": 2}, {"route": "ray"})
+    outcome = EngineOutcome("succeeded", {"same": 1, "update": 2}, {"route": "ray"})
     assert run_engine("dev", Namespace(json=True), lambda _report, _stopping: outcome, total=0) == 0
     document = json.loads(capsys.readouterr().out)
     assert valid(document, "outputs", "apply") == []

@@ -27,7 +27,7 @@ from modelyard.cli import main
 from modelyard.kube import merge
 from modelyard.stack.remote import Bucket
 from modelyard.workloads.remote.aws_job import RemoteJob, user_data
-from modelyard.workloads.remote.script import Part, export_script, import_script
+from modelyard.workloads.remote.script import BucketFolder, export_script, import_script
 from tests.support.aws_account import Account, account
 from tests.support.aws_cloud import AWS, registered
 from tests.support.component_engine import ROOT, Engine
@@ -233,10 +233,10 @@ def test_the_real_command_line_copies_data_and_model(tmp_path: Path, storage: st
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    digest = run(export_script(Part(Bucket("lake", "s3://ml-data", ()), "sets/7")), tree(tmp_path / "dataset"))
+    digest = run(export_script(BucketFolder(Bucket("lake", "s3://ml-data", ()), "sets/7")), tree(tmp_path / "dataset"))
     run(user_data(JOB._replace(manifest=digest)))
     assert ended.read_text().split()[-1] == "0"
-    run(import_script(Part(Bucket("models", "s3://ml-models", ()), "jobs/train-7/model")), tmp_path / "model")
+    run(import_script(BucketFolder(Bucket("models", "s3://ml-models", ()), "jobs/train-7/model")), tmp_path / "model")
     assert (tmp_path / "model/weights").read_text() == "1,2\n"
     result = s3.get_object(Bucket="ml-models", Key="jobs/train-7/result.json")["Body"].read()
     assert json.loads(result) == {"exit": 0, "step": "whole"}

@@ -10,7 +10,7 @@ from modelyard.plan import Plan
 from modelyard.plan.drift import kept
 from modelyard.plan.undo.ledger import ledger_text
 from modelyard.stack.config import RayHead
-from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
+from modelyard.stack.pool import Flavor, Team, TeamQuota, WorkerCluster
 from tests.support.component_engine import (
     CELERY,
     HEAD,
@@ -213,7 +213,7 @@ def test_objects_of_worker_clusters_are_deleted_after_those_that_use_them(build:
         "dev",
         flavors=(Flavor("a10", "A10"),),
         worker_clusters=(WorkerCluster("farm", "farm-kubeconfig"),),
-        teams=(Team("vision", (Quota("a10", gpus=1),), clusters=("farm",)),),
+        teams=(Team("vision", (TeamQuota("a10", gpus=1),), clusters=("farm",)),),
     )
     found = {name: waits_for(one) for name, one in by_name(build(plan)).items()}
     assert found["clusters-vision"] == ("cluster-farm",)

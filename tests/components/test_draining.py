@@ -14,10 +14,10 @@ from modelyard.plan import Plan
 from modelyard.probes import Busy, JobSourceError
 from modelyard.probes.values import NO_DRAIN, STOP
 from modelyard.probes.waiting import GaveUp
-from modelyard.workloads.training.backend import Dashboard, Source
+from modelyard.workloads.training.backend import Dashboard, JobSource
 from tests.support.component_engine import CELERY, HEAD, RAY, ROUTE, Build, again, by_name, existing, managed, waits_for
 
-Asked = list[Source]
+Asked = list[JobSource]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError],
     def install(said: Busy | JobSourceError) -> Asked:
         asked: Asked = []
 
-        def ask(source: Source) -> Busy:
+        def ask(source: JobSource) -> Busy:
             asked.append(source)
             if isinstance(said, JobSourceError):
                 raise said

@@ -14,7 +14,7 @@ from modelyard.plan.build import make_plan
 from modelyard.plan.remotes import RemoteStart
 from modelyard.stack import load
 from modelyard.stack.jobs import Resource
-from modelyard.stack.remote import Cluster, Remote, RemoteQuota
+from modelyard.stack.remote import Remote, RemoteQuota, StaticCluster
 from modelyard.workloads.facts.remote import remote_clusters
 from tests.support.component_engine import Build, existing
 
@@ -28,7 +28,7 @@ def plan(*names: str) -> Plan:
     assert stack is not None, findings
     assert state is not None
     quota = RemoteQuota("8", "32Gi", 1)
-    clusters = {name: Cluster("https://10.8.0.5:6443", name, "jobs", quota=quota) for name in names}
+    clusters = {name: StaticCluster("https://10.8.0.5:6443", name, "jobs", quota=quota) for name in names}
     resources = tuple(Resource(name, "runtime", remote=Remote(cluster=one)) for name, one in clusters.items())
     stack = stack._replace(config=stack.config._replace(resources=resources))
     starts = [

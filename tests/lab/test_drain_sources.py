@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.probes import Busy, Drain, JobSourceError
+from modelyard.probes import BackendDrain, Busy, JobSourceError
 from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, URL
 from modelyard.probes.waiting import GaveUp, wait
-from modelyard.workloads.training.backend import Broker, Dashboard, Source
+from modelyard.workloads.training.backend import Broker, Dashboard, JobSource
 from tests.lab.support.rabbitmq_broker import QUEUE, Running, rabbitmq
 from tests.lab.support.training_processes import Celery, Ray, Results, kill, ray_cluster, until
 
@@ -34,12 +34,12 @@ def ray(tmp_path_factory: pytest.TempPathFactory, results: Results) -> Iterator[
 
 
 def drained(
-    source: Source, results: Results, limit: int = 120, release: dict[str, tuple[str, ...]] | None = None
+    source: JobSource, results: Results, limit: int = 120, release: dict[str, tuple[str, ...]] | None = None
 ) -> list[str]:
     """Drains a backend; returns its messages. Each job of ``release`` ends once a message has its words."""
     said: list[str] = []
 
-    async def asked(source: Source) -> Busy:
+    async def asked(source: JobSource) -> Busy:
         return await asyncio.to_thread(ask, source)
 
     def say(line: str) -> None:
@@ -48,7 +48,7 @@ def drained(
             if all(word in line for word in words):
                 results.release(name)
 
-    drain = Drain("ray" if isinstance(source, Dashboard) else "celery", ("deployment-of-it",), limit, 1, source)
+    drain = BackendDrain("ray" if isinstance(source, Dashboard) else "celery", ("deployment-of-it",), limit, 1, source)
     asyncio.run(wait(drain, asked, say))
     return said
 

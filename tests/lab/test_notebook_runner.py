@@ -12,7 +12,7 @@ from typing import Any
 
 from modelyard.plan.notebook import notebook_job
 from modelyard.plan.project import library_of
-from modelyard.runs.notebooks import Choice, Chosen, Place, choose, locate
+from modelyard.runs.notebooks import Choice, Chosen, NotebookPaths, choose, locate
 from modelyard.stack import load
 from tests.lab.support.notebook_files import ROOT, cell, container, outputs, text_of, write_notebook
 
@@ -29,7 +29,7 @@ def job_of(notebook: Path, **parameters: str) -> tuple[dict[str, Any], Path]:
         locate(notebook, notebook.parent, str(notebook.parent), "job-1", "x"),
         choose(stack.config, Choice()),
     )
-    assert isinstance(place, Place)
+    assert isinstance(place, NotebookPaths)
     assert isinstance(chosen, Chosen)
     made = notebook_job(
         library_of(ROOT), stack, "job-1", place=place, chosen=chosen, parameters=parameters, today=date(2026, 11, 22)

@@ -14,14 +14,14 @@ from modelyard.cli import main
 from modelyard.findings import Finding, Severity
 from modelyard.plan.checks.live_queries import answers, check_on_server, intervals
 from modelyard.plan.project import plan_recorded
-from modelyard.probes.prometheus import Answer, Refused, Server, ask, server
-from modelyard.promql import Kind, Problem, check_query
+from modelyard.probes.prometheus import QueryAnswer, Refused, Server, ask, server
+from modelyard.promql import ProblemKind, QueryProblem, check_query
 from modelyard.promql.functions import FUNCTIONS
 from modelyard.promql.infer import infer
 from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.queries import Query
-from modelyard.promql.values import Shape
-from modelyard.runs.pool.usage import Known, Usage, busy_gpus
+from modelyard.promql.values import SeriesShape
+from modelyard.runs.pool.usage import PodUsage, Usage, busy_gpus
 from modelyard.workloads.training import BACKENDS
 from tests.lab.support.prometheus_server import QUEUE, Running, prometheus
 from tests.lab.support.promql_strategies import queries
@@ -80,7 +80,7 @@ def asked(running: Running) -> Server:
     return server(running.url, {})
 
 
-def agrees(query: str, said: Answer, shape: Shape) -> None:
+def agrees(query: str, said: QueryAnswer, shape: SeriesShape) -> None:
     """Checks that an answer is within the prediction."""
     assert said.kind == shape.kind, query
     assert said.series is not None
@@ -97,7 +97,7 @@ def agrees(query: str, said: Answer, shape: Shape) -> None:
 @pytest.mark.parametrize(("query", "series"), EXAMPLES)
 def test_the_predicted_number_of_series_is_correct(asked: Server, query: str, series: int) -> None:
     said = ask(asked, query)
-    assert isinstance(said, Answer), said
+    assert isinstance(said, QueryAnswer), said
     assert said.series == series
     for scraped in (False, True):
         agrees(query, said, infer(parse(query), scraped=scraped).shape)
@@ -114,7 +114,7 @@ def test_every_answer_is_within_the_prediction(asked: Server, query: str) -> Non
         return
     if isinstance(said, Refused):
         kinds = {problem.kind for problem in found[0].problems}
-        assert {Kind.AMBIGUOUS, Kind.NEVER} & kinds or "same labelset" in said.words, (query, said.words)
+        assert {ProblemKind.AMBIGUOUS, ProblemKind.NEVER} & kinds or "same labelset" in said.words, (query, said.words)
         return
     for one in found:
         agrees(query, said, one.shape)
@@ -151,7 +151,7 @@ def test_the_server_rejects_what_the_parser_rejects(asked: Server, query: str) -
 
 @pytest.mark.parametrize("query", ["ray_tasks * on(job) group_left() idle", "ray_tasks / ignoring(State, Name) idle"])
 def test_an_ambiguous_match_is_rejected(asked: Server, query: str) -> None:
-    assert Kind.AMBIGUOUS in {problem.kind for problem in check_query(query, scrape_interval=1)}
+    assert ProblemKind.AMBIGUOUS in {problem.kind for problem in check_query(query, scrape_interval=1)}
     said = ask(asked, query)
     assert isinstance(said, Refused)
     assert "must be explicit" in said.words or "many-to-many" in said.words
@@ -176,7 +176,7 @@ def test_every_function_behaves_as_in_the_table(asked: Server, name: str) -> Non
     assert calls(name)
     for query in calls(name):
         said = ask(asked, query)
-        assert isinstance(said, Answer), (query, said)
+        assert isinstance(said, QueryAnswer), (query, said)
         agrees(query, said, infer(parse(query), scraped=True).shape)
 
 
@@ -271,11 +271,11 @@ def test_check_with_prometheus_queries_the_server(
 
 
 def test_a_window_that_is_too_short_returns_no_series(asked: Server) -> None:
-    def short(query: str) -> list[Problem]:
-        return [problem for problem in check_query(query, scrape_interval=1) if problem.kind is Kind.SHORT]
+    def short(query: str) -> list[QueryProblem]:
+        return [problem for problem in check_query(query, scrape_interval=1) if problem.kind is ProblemKind.SHORT]
 
     assert short("rate(jobs_total[900ms])")
-    assert ask(asked, "rate(jobs_total[900ms])") == Answer("vector", 0)
+    assert ask(asked, "rate(jobs_total[900ms])") == QueryAnswer("vector", 0)
     assert not short("rate(jobs_total[3s])")
 
 
@@ -288,4 +288,4 @@ def test_the_server_stops_when_its_context_ends(tmp_path: Path) -> None:
 def test_idle_gpus_are_counted_by_pod(running: Running) -> None:
     """Both exporters have the same GPUs; each GPU counts once."""
     found = busy_gpus(server(running.url, {}), 1)
-    assert found == Usage({("vision", "train-0"): Known(2, 1, 97.0), ("speech", "x"): Known(1, 1)}, 1)
+    assert found == Usage({("vision", "train-0"): PodUsage(2, 1, 97.0), ("speech", "x"): PodUsage(1, 1)}, 1)

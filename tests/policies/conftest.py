@@ -8,7 +8,7 @@ import pytest
 from modelyard.findings import Finding
 from modelyard.policy.judging import judge
 from modelyard.policy.loading import policies_of
-from modelyard.policy.settings import Policies, Setting, Settings
+from modelyard.policy.settings import Policies, RuleSetting, Settings
 from tests.support.policy_subjects import ROOT, Found, subjects
 
 
@@ -26,7 +26,7 @@ def finds(book: Policies) -> Found:
 
     def run(code: str, text: str, *, params: Mapping[str, Any] | None = None, **more: Any) -> list[Finding]:
         setting = book.settings.by_code[code]
-        one = Setting(setting.rule, setting.rule.level, {**setting.params, **(params or {})})
+        one = RuleSetting(setting.rule, setting.rule.level, {**setting.params, **(params or {})})
         return judge(Settings([one]), subjects(text, **more))
 
     return run

@@ -13,7 +13,7 @@ from modelyard.findings import Severity
 from modelyard.policy.judging import judge
 from modelyard.policy.loading import explained, policies_of
 from modelyard.policy.rules import PARTS
-from modelyard.policy.settings import Policies, Setting, Settings
+from modelyard.policy.settings import Policies, RuleSetting, Settings
 from tests.support.policy_subjects import ROOT, subjects
 
 CODES = tuple(policies_of(ROOT).rules)
@@ -38,7 +38,7 @@ def test_an_example_breaks_its_rule_with_the_summary_on_the_page(book: Policies,
     params = dict(rule.defaults)
     if texts[0].startswith("modelyard:policy"):
         params |= yaml.safe_load(texts.pop(0))["modelyard:policy"]["rules"][code]["params"]
-    found = judge(Settings([Setting(rule, rule.level, params)]), subjects("\n---\n".join(texts)))
+    found = judge(Settings([RuleSetting(rule, rule.level, params)]), subjects("\n---\n".join(texts)))
     assert found
     assert {finding.code for finding in found} == {code}
     wanted = Severity.WARNING if rule.level == "advisory" else Severity.ERROR
@@ -54,7 +54,7 @@ def test_a_finding_has_target_field_and_remedy(book: Policies, code: str) -> Non
     params = dict(rule.defaults)
     if texts[0].startswith("modelyard:policy"):
         params |= yaml.safe_load(texts.pop(0))["modelyard:policy"]["rules"][code]["params"]
-    for finding in judge(Settings([Setting(rule, rule.level, params)]), subjects("\n---\n".join(texts))):
+    for finding in judge(Settings([RuleSetting(rule, rule.level, params)]), subjects("\n---\n".join(texts))):
         assert finding.target
         assert finding.field
         assert finding.remedy

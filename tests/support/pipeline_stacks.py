@@ -4,8 +4,8 @@ from typing import Any
 
 from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Stage
-from modelyard.stack.pool import Flavor, Quota, Team
-from modelyard.stack.remote import Bucket, Place
+from modelyard.stack.pool import Flavor, Team, TeamQuota
+from modelyard.stack.remote import Bucket, BucketPart
 
 DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1, team="vision")
 CHAT = Resource("chat", "serving", cpu="4", memory="16Gi", gpus=1, team="vision")
@@ -16,7 +16,7 @@ PREPARE = Stage("prepare", "clicks", reads=("raw",), writes=("data-set",))
 FIT = Stage("train", "fit", needs=("prepare",), reads=("data-set",), writes=("model",))
 SERVE = Stage("serve", rollout="chat", needs=("train",), reads=("model",))
 NIGHTLY = Pipeline(
-    "nightly", (SERVE, PREPARE, FIT), Place("lake", "pipelines"), {"raw": Place("lake", "clicks")}, keep=7200
+    "nightly", (SERVE, PREPARE, FIT), BucketPart("lake", "pipelines"), {"raw": BucketPart("lake", "clicks")}, keep=7200
 )
 LAKE = Bucket("lake", "s3://acme-lake", ("platform",))
 
@@ -32,7 +32,7 @@ def stack(*pipelines: Pipeline, **changes: Any) -> Stack:
         jobs=(LOAD, TRAIN, ASSISTANT),
         pipelines=pipelines or (NIGHTLY,),
         flavors=(Flavor("a10", "A10"),),
-        teams=(Team("vision", (Quota("a10", "16", "128Gi", 4),), "vision-ml"),),
+        teams=(Team("vision", (TeamQuota("a10", "16", "128Gi", 4),), "vision-ml"),),
     )
     return Stack("dev", "stacks/Pulumi.dev.yaml", "", config._replace(**changes), None, {})
 

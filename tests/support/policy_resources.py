@@ -6,17 +6,17 @@ from typing import Any
 
 from modelyard.policy.loading import policies_of
 from modelyard.policy.pack import ROOT as STACK
-from modelyard.policy.pack import Pack, Resource
+from modelyard.policy.pack import Pack, SeenResource
 from tests.support.policy_project import TODAY, Project
 
 
 def resource(
     kind: str, name: str, props: Mapping[str, Any], stack: str = "dev", project: str = "modelyard"
-) -> Resource:
-    return Resource(f"urn:pulumi:{stack}::{project}::{kind}::{name}", kind, name, props, True)
+) -> SeenResource:
+    return SeenResource(f"urn:pulumi:{stack}::{project}::{kind}::{name}", kind, name, props, True)
 
 
-def root(stack: str = "dev", project: str = "modelyard") -> Resource:
+def root(stack: str = "dev", project: str = "modelyard") -> SeenResource:
     return resource(STACK, f"{project}-{stack}", {}, stack, project)
 
 
@@ -32,7 +32,7 @@ class Run:
         self.off = {name for name, value in self.config.items() if value.get("enforcementLevel") == "disabled"}
         self.levels = {listed.name: listed.level for listed in self.pack.policies()}
 
-    def __call__(self, *sent: Resource, live: tuple[Resource, ...] = ()) -> dict[str, list[str]]:
+    def __call__(self, *sent: SeenResource, live: tuple[SeenResource, ...] = ()) -> dict[str, list[str]]:
         """The messages by policy; nothing is live where nothing is said."""
         found: dict[str, list[str]] = {}
         running = [one for one in self.pack.policies() if one.level != "disabled" and one.name not in self.off]

@@ -1,7 +1,7 @@
 """Public names are clear without their context, and no name is from the private vocabulary of earlier versions."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import modelyard
@@ -9,8 +9,10 @@ import modelyard
 PACKAGE = Path(modelyard.__file__).parent
 VAGUE = {"one", "found", "told", "said", "held", "looked", "there", "elsewhere"}
 PRIVATE = {"told", "said", "handed", "looked", "far", "wish", "wishes", "let_go", "boxes"}
-OUTPUT = {"Check.found"}
+OUTPUT = {"DoctorCheck.found", "VerifyCheck.found"}
 """Names that are keys of JSON outputs."""
+SECTIONS = {"Autoscaling", "ModelService", "Platform"}
+"""Sections of a stack file, and the components that take their settings."""
 
 
 def public_names(body: list[ast.stmt], outer: str = "") -> Iterator[str]:
@@ -45,6 +47,25 @@ def test_no_name_at_all_is_from_the_private_vocabulary() -> None:
         if name.strip("_") in PRIVATE
     }
     assert names == set()
+
+
+def test_each_name_of_a_type_has_one_meaning() -> None:
+    places: dict[str, list[str]] = {}
+    for file in PACKAGE.rglob("*.py"):
+        for name in _types(ast.parse(file.read_text()).body):
+            places.setdefault(name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in places.items() if len(files) > 1 and name not in SECTIONS} == {}
+
+
+def _types(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """The public classes and aliases of types in a module; type variables do not count."""
+    for node in body:
+        match node:
+            case ast.ClassDef(name) if not name.startswith("_"):
+                yield name
+            case ast.Assign([ast.Name(name)], value) if name[0].isupper() and not name.isupper():
+                if not (isinstance(value, ast.Call) and ast.unparse(value.func) == "TypeVar"):
+                    yield name
 
 
 def _bound(node: ast.AST) -> Iterator[str]:

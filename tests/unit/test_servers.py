@@ -12,11 +12,11 @@ from modelyard.probes.asking import ask
 from modelyard.probes.prometheus import Server
 from modelyard.probes.values import JobSourceError
 from modelyard.servers import ALLOW_HTTP, Unusable, Variables, basic, bearer, origin_of, secret_for
-from modelyard.workloads.training.backend import Broker, Dashboard, Numbers, Source
+from modelyard.workloads.training.backend import Broker, Dashboard, JobSource, Numbers
 from tests.support.web_servers import Quiet, listening
 
 SECRET = "s3cret-w0rd"
-SOURCES: dict[str, tuple[Callable[[str], Source], tuple[str, ...]]] = {
+SOURCES: dict[str, tuple[Callable[[str], JobSource], tuple[str, ...]]] = {
     "BROKER": (lambda url: Broker(url, "/", "q"), ("PASSWORD", "PASSWORD_FILE", "USER")),
     "RAY": (Dashboard, ("TOKEN", "TOKEN_FILE")),
     "PROMETHEUS": (lambda url: Numbers(url, "up", 30), ("TOKEN", "TOKEN_FILE")),

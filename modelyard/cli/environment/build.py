@@ -16,7 +16,7 @@ from modelyard.cli.submitting import not_taken, wait_for_end
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.cluster.present import State
+    from modelyard.cluster.present import BuildState
     from modelyard.runs.jobs import Submission
 
 
@@ -71,7 +71,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINDINGS if state == "failed" else Exit.FINE
 
 
-def _created(client: "Client", made: "Submission", before: "State", *, dry: bool) -> str:
+def _created(client: "Client", made: "Submission", before: "BuildState", *, dry: bool) -> str:
     """The state after creating the Job, or in a dry run the state that would follow."""
     from modelyard.cluster.answer import Deletion, Refusal
     from modelyard.cluster.creating import create_all

@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from modelyard.cli.common import chosen_stack, project_root, reached
@@ -12,10 +11,8 @@ from modelyard.cli.printing import say, say_errors, say_json, say_wrapped
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
+    from modelyard.report.environment import EnvironmentBuilds
     from modelyard.stack import Stack
-
-Built = Mapping[str, Mapping[str, str]]
-"""State of the builds: by environment name, then by namespace."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -45,7 +42,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINDINGS if wrong else Exit.FINE
 
 
-def _built(stack: "Stack") -> Built:
+def _built(stack: "Stack") -> "EnvironmentBuilds":
     from modelyard.cluster.connection import connect
     from modelyard.cluster.present import build_state
     from modelyard.workloads.facts.environments import build_name

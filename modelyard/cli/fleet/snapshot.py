@@ -18,7 +18,7 @@ from modelyard.preview.project_files import StackPaths, files_of_stacks, link_of
 from modelyard.stack import stack_of
 
 
-class Snapshot(NamedTuple):
+class FolderSnapshot(NamedTuple):
     """The files of some folders."""
 
     digest: str
@@ -55,7 +55,7 @@ _Entry = tuple[int, str, bytes | str | None]
 """A folder's number, a path from there, and the bytes of a file, the destination of a link, or None for a folder."""
 
 
-def pack(folders: tuple[Path, ...]) -> Snapshot:
+def pack(folders: tuple[Path, ...]) -> FolderSnapshot:
     """Reads the files of folders that all stacks share, and lists those of each stack.
 
     Raises:
@@ -65,7 +65,7 @@ def pack(folders: tuple[Path, ...]) -> Snapshot:
         entry for number, folder in enumerate(folders) for entry in _entries(number, folder, shared_files(folder))
     ]
     content = pickle.dumps(shared, pickle.HIGHEST_PROTOCOL)
-    return Snapshot(sha256(content).hexdigest(), content, folders, tuple(map(stack_paths, folders)))
+    return FolderSnapshot(sha256(content).hexdigest(), content, folders, tuple(map(stack_paths, folders)))
 
 
 def unpack(content: bytes, place: Path) -> list[str]:

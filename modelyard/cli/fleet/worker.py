@@ -15,7 +15,7 @@ from modelyard.cli.fleet.snapshot import load, remove, unpack
 from modelyard.names import RECORDED
 from modelyard.temporary import temporary_parent, token
 
-Outcome = tuple[bool, Any]
+WorkOutcome = tuple[bool, Any]
 """Whether the work succeeded, and its result or exception."""
 
 _REMOVE: Final = 'exec 3<&0; (cat <&3; rm -rf "$1") &'
@@ -39,7 +39,7 @@ def run(digest: str, content: Callable[[], bytes], number: int, *, work: bytes, 
     folder = _folder(digest, content)
     folders = tuple(folder / str(index) for index in range(number))
     function = load(work, folders)
-    outcomes: list[Outcome] = []
+    outcomes: list[WorkOutcome] = []
     with _files(files, folder, folders):
         for item in load(items, folders):
             try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from modelyard.runs.pool import Run
     from modelyard.stack import Stack
     from modelyard.stack.config import Config
-    from modelyard.workloads.facts.remote import RemoteCluster
+    from modelyard.workloads.facts.remote import ReachedCluster
 
 _KNOWN = {
     "submit": Verb("job.submit", "start a job of a stack, or a notebook as a job"),
@@ -131,7 +131,7 @@ def in_order(listed: StackRuns) -> StackRuns:
     return listed._replace(runs=with_positions(listed.runs, Queues(objects, listed.config)), unread=unread)
 
 
-def resource_client(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, RemoteCluster]":
+def resource_client(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, ReachedCluster]":
     """A client for the remote cluster of a resource, and for no other cluster.
 
     Raises:

@@ -15,7 +15,7 @@ from modelyard.cli.printing import say, say_json
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
-    from modelyard.runs.notebooks import Free, Offer
+    from modelyard.runs.notebooks import Free, NotebookOffer
     from modelyard.stack import Stack
 
 
@@ -41,7 +41,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _free(stack: "Stack", offered: "Offer") -> "Free":
+def _free(stack: "Stack", offered: "NotebookOffer") -> "Free":
     """What is free in the cluster; unknown if it cannot be read, because the choices stay the same."""
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import pool_objects

@@ -14,7 +14,7 @@ import httpx2
 from modelyard.cli.exit import Stop
 from modelyard.cluster.connection import ClusterError
 from modelyard.runs.functions import Call, CallError, Outcome, call_objects, loaded, pickled, sources_of
-from modelyard.runs.notebooks import Choice, Chosen, Place, Problem, choose, job_name
+from modelyard.runs.notebooks import Choice, Chosen, NotebookPaths, NotebookProblem, choose, job_name
 from modelyard.stack import durations
 from modelyard.stack.config import Allocation
 
@@ -177,19 +177,19 @@ def _prepared(call: Call, name: str, options: Options, warned: "set[Finding]") -
 
     root = project_root(Namespace(directory=options.project))
     stack = chosen_stack(root, options.stack)
-    problems: list[Problem] = []
+    problems: list[NotebookProblem] = []
     if options.allocation is not None and options.allocation not in get_args(Allocation):
         remedy = f"use {listed(get_args(Allocation))}"
-        problems.append(Problem(f"unknown allocation {options.allocation!r}", remedy))
+        problems.append(NotebookProblem(f"unknown allocation {options.allocation!r}", remedy))
         options = options._replace(allocation=None)
     seconds = None
     try:
         seconds = durations.seconds(options.time_limit) if options.time_limit is not None else None
     except ValueError as error:
-        problems.append(Problem(f"time_limit: {error}", "write seconds, or a text such as 90m"))
+        problems.append(NotebookProblem(f"time_limit: {error}", "write seconds, or a text such as 90m"))
     if seconds is not None and not 0 < seconds <= durations.LONGEST:
         longest = durations.text(durations.LONGEST)
-        problems.append(Problem(f"time_limit is {options.time_limit}", f"write a time from 1s to {longest}"))
+        problems.append(NotebookProblem(f"time_limit is {options.time_limit}", f"write a time from 1s to {longest}"))
     chosen = choose(
         stack.config,
         Choice(
@@ -206,7 +206,7 @@ def _prepared(call: Call, name: str, options: Options, warned: "set[Finding]") -
         raise choice_stop([*problems, *(() if isinstance(chosen, Chosen) else chosen)])
     # The Job is that of a notebook, with another program. A function has no file for the template to name.
     run = job_name(Path(name))
-    job = checked_job(root, stack, run, place=Place(name, name, root), chosen=chosen, parameters={}, shown=name)
+    job = checked_job(root, stack, run, place=NotebookPaths(name, name, root), chosen=chosen, parameters={}, shown=name)
     fresh = job._replace(findings=tuple(one for one in job.findings if one not in warned))
     report_warnings(stack, fresh, Namespace(colour="auto", json=False), date.today())
     warned.update(job.findings)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from modelyard.hiding import Confidential
     from modelyard.runs.pool import Run
-    from modelyard.runs.pool.logs import Source
+    from modelyard.runs.pool.logs import LogSource
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -99,8 +99,8 @@ class _Logs(NamedTuple):
     run: "Run"
     over: bool
     """Whether the run, or the part that the command line names, has ended."""
-    known: "Sequence[Source]"
-    wanted: "Sequence[Source]"
+    known: "Sequence[LogSource]"
+    wanted: "Sequence[LogSource]"
     """The sources that the command line chooses."""
     client: "Client"
     clients: "Mapping[str, Client]"
@@ -110,7 +110,9 @@ class _Logs(NamedTuple):
     hidden: Stop | None
     """Why some pods were not found; None if all were."""
 
-    def lines(self, args: Namespace, source: "Source", *, marked: bool, since: str = "") -> Iterator[tuple[str, str]]:
+    def lines(
+        self, args: Namespace, source: "LogSource", *, marked: bool, since: str = ""
+    ) -> Iterator[tuple[str, str]]:
         """The lines of a source as they arrive, each behind its time if they are followed.
 
         Args:
@@ -177,7 +179,7 @@ def _logs(args: Namespace, found: "StackRuns") -> _Logs:
     )
 
 
-Missing = list[tuple["Source", str]]
+Missing = list[tuple["LogSource", str]]
 """Sources without a log, with the reason."""
 
 
@@ -216,13 +218,13 @@ class _Following:
         self.logs = logs
         self.over = logs.over
         self.marked = args.worker is None and worker_count(logs.run, args.run) != 1
-        self.arrived: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
+        self.arrived: SimpleQueue[str | tuple[LogSource, Exception | None]] = SimpleQueue()
         # Each start of a container has its own log.
         self.reading: set[tuple[str, int]] = set()
         self.read: set[tuple[str, int]] = set()
         self.since: dict[tuple[str, int], str] = {}
         self.cut: dict[tuple[str, int], int] = {}
-        self.missing: dict[str, tuple[Source, str]] = {}
+        self.missing: dict[str, tuple[LogSource, str]] = {}
         self.hidden = logs.hidden and logs.hidden.summary
         self.failed = 0
 
@@ -259,7 +261,7 @@ class _Following:
                 # A daemon thread, so that the end of following does not wait for anyone's next line.
                 Thread(target=self._follow, args=(self.logs, source), daemon=True).start()
 
-    def _follow(self, logs: _Logs, source: "Source") -> None:
+    def _follow(self, logs: _Logs, source: "LogSource") -> None:
         """Sends the lines of one container, then why they ended."""
         log = source.pod, source.restarts
         try:
@@ -292,7 +294,7 @@ class _Following:
             note(f"{hidden.summary}: {hidden.remedy}")
         self._begin()
 
-    def _take(self, arrived: "str | tuple[Source, Exception | None]") -> None:
+    def _take(self, arrived: "str | tuple[LogSource, Exception | None]") -> None:
         """Prints a line, or notes that a log has ended and why."""
         if isinstance(arrived, str):
             _write(arrived)

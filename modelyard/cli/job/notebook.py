@@ -14,8 +14,8 @@ from modelyard.cli.submitting import nodes_for, not_taken, report_warnings, user
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.runs.jobs import Submission as JobSubmission
-    from modelyard.runs.notebooks import Chosen, Place, Problem
+    from modelyard.runs.jobs import Submission
+    from modelyard.runs.notebooks import Chosen, NotebookPaths, NotebookProblem
     from modelyard.stack import Stack
 
 OPTIONS: Final = {
@@ -33,12 +33,12 @@ OPTIONS: Final = {
 """Options that only notebooks have, and what to do for a job instead."""
 
 
-class Submission(NamedTuple):
+class NotebookSubmission(NamedTuple):
     """A submitted notebook."""
 
     stack: "Stack"
-    job: "JobSubmission"
-    place: "Place"
+    job: "Submission"
+    place: "NotebookPaths"
     chosen: "Chosen"
 
 
@@ -122,13 +122,13 @@ def run(args: Namespace) -> Exit:
     return Exit.FINDINGS if state == "failed" else Exit.FINE
 
 
-def _made(args: Namespace) -> Submission:
+def _made(args: Namespace) -> NotebookSubmission:
     """The submission; ends the run with all findings if there are any."""
     from modelyard.runs.notebooks import (
         Choice,
         Chosen,
         Notebook,
-        Place,
+        NotebookPaths,
         choose,
         job_name,
         locate,
@@ -141,10 +141,10 @@ def _made(args: Namespace) -> Submission:
     file = Path(args.what)
     name = job_name(file)
     notebook = read_notebook(file, args.what)
-    problems: list[Problem] = [] if isinstance(notebook, Notebook) else [*notebook]
+    problems: list[NotebookProblem] = [] if isinstance(notebook, Notebook) else [*notebook]
     mounted = stack.config.notebooks.path
     place = locate(file, Path(args.workspace or mounted), mounted, name, args.what)
-    if not isinstance(place, Place):
+    if not isinstance(place, NotebookPaths):
         problems += place
     chosen = choose(
         stack.config,
@@ -164,11 +164,11 @@ def _made(args: Namespace) -> Submission:
         args.parameter, notebook if isinstance(notebook, Notebook) else None, args.what
     )
     problems += wrong
-    if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
+    if problems or not isinstance(place, NotebookPaths) or not isinstance(chosen, Chosen):
         raise choice_stop(problems)
     job = checked_job(root, stack, name, place=place, chosen=chosen, parameters=parameters, shown=args.what)
     report_warnings(stack, job, args, date.today())
-    return Submission(stack, job, place, chosen)
+    return NotebookSubmission(stack, job, place, chosen)
 
 
 def checked_job(
@@ -176,11 +176,11 @@ def checked_job(
     stack: "Stack",
     name: str,
     *,
-    place: "Place",
+    place: "NotebookPaths",
     chosen: "Chosen",
     parameters: Mapping[str, str],
     shown: str,
-) -> "JobSubmission":
+) -> "Submission":
     """The Job of a notebook with its findings; ends the run if errors are among them."""
     from modelyard.plan.notebook import notebook_job
     from modelyard.plan.project import library_of
@@ -195,7 +195,7 @@ def checked_job(
     return made.with_user(user_label())
 
 
-def choice_stop(problems: "Sequence[Problem]") -> Stop:
+def choice_stop(problems: "Sequence[NotebookProblem]") -> Stop:
     """Reports all findings at once; a single finding has its remedy on a separate line."""
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)

@@ -24,7 +24,7 @@ from modelyard.probes.asking import ask
 from modelyard.probes.values import NO_DRAIN, STOP
 from modelyard.probes.waiting import GaveUp, wait
 from modelyard.stack.durations import text
-from modelyard.workloads.training.backend import Source
+from modelyard.workloads.training.backend import JobSource
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -163,7 +163,7 @@ def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, .
     return (pulumi.ResourceHook(f"drain {target.resource}", until_idle),)
 
 
-async def _ask(source: Source) -> Busy:
+async def _ask(source: JobSource) -> Busy:
     # The program has other callbacks to answer meanwhile.
     return await aside(ask, source)
 

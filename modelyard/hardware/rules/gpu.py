@@ -3,9 +3,9 @@
 from collections.abc import Container
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, not_one_gpu, together
-from modelyard.hardware.verdict import Use, verdict
-from modelyard.stack.config import Config, Path, Stack
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, UnknownGpu, find, near_gpus, not_one_gpu, together
+from modelyard.hardware.verdict import GpuUse, verdict
+from modelyard.stack.config import Config, Stack, StackPath
 
 _MODEL = ("gpu", "model")
 
@@ -16,7 +16,7 @@ def gpu_findings(stack: Stack) -> list[Finding]:
     match find(name):
         case GpuModel() as gpu:
             return use_findings(stack, _MODEL, gpu, training_use(stack.config))
-        case Unknown():
+        case UnknownGpu():
             why = "A name must match exactly, except for letter case and a brand such as NVIDIA: an A10G is not an A10."
             return [stack.finding("GPU002", Severity.ERROR, _MODEL, not_one_gpu(name), near_gpus(name), detail=why)]
         case Ambiguous(_, gpus):
@@ -28,13 +28,13 @@ def gpu_findings(stack: Stack) -> list[Finding]:
             return found + use_findings(stack, _MODEL, together(name, gpus), use, only=shared)
 
 
-def training_use(config: Config) -> Use:
+def training_use(config: Config) -> GpuUse:
     """Returns what the platform's training backends run."""
-    return Use(config.platform.cuda, config.platform.images_embed_ptx)
+    return GpuUse(config.platform.cuda, config.platform.images_embed_ptx)
 
 
 def use_findings(
-    stack: Stack, where: Path, gpu: GpuModel, use: Use, *, who: str = "", only: Container[str] | None = None
+    stack: Stack, where: StackPath, gpu: GpuModel, use: GpuUse, *, who: str = "", only: Container[str] | None = None
 ) -> list[Finding]:
     """Returns what keeps a GPU from being plainly supported for a use.
 

@@ -18,7 +18,7 @@ from modelyard.hardware.partitions import (
     variants_with_mig,
 )
 from modelyard.names import GPU_RESOURCE
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.pool import Partition, PartitionMode
 from modelyard.stack.words import listed
@@ -78,7 +78,7 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
     """Checks that the nodes are identifiable, and divided in only one way."""
     config = stack.config
     flavors = {flavor.name: flavor for flavor in config.flavors}
-    where: Path = ("partitions", index)
+    where: StackPath = ("partitions", index)
     if partition.flavor is not None:
         flavor = flavors.get(partition.flavor)
         if flavor is None:
@@ -167,7 +167,7 @@ def _named(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
 
 def _divided(stack: Stack, index: int, partition: Partition, gpu: GpuModel) -> Iterator[Finding]:
     """Checks that the GPU can be divided this way."""
-    where: Path = ("partitions", index)
+    where: StackPath = ("partitions", index)
     if partition.mode == "mps":
         yield from _clients(stack, (*where, "replicas"), partition, gpu)
     if partition.mode != "mig":
@@ -195,7 +195,7 @@ def _divided(stack: Stack, index: int, partition: Partition, gpu: GpuModel) -> I
         yield from _layout(stack, (*where, "layout"), partition, gpu, found)
 
 
-def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, found: Mig) -> Iterator[Finding]:
+def _layout(stack: Stack, where: StackPath, partition: Partition, gpu: GpuModel, found: Mig) -> Iterator[Finding]:
     layout = partition.layout
     lacking = [name for name in layout if name not in found.profiles]
     if not found.profiles:
@@ -249,7 +249,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, foun
         )
 
 
-def _clients(stack: Stack, where: Path, partition: Partition, gpu: GpuModel) -> Iterator[Finding]:
+def _clients(stack: Stack, where: StackPath, partition: Partition, gpu: GpuModel) -> Iterator[Finding]:
     most = mps_clients(gpu)
     if not most:
         yield stack.finding(

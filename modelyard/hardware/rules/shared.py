@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, Version, find, together, version
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, UnknownGpu, Version, find, together, version
 from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.quantity import GB, GI, cpu, parse, times
 from modelyard.stack.config import Config, Stack
@@ -32,7 +32,7 @@ class PodSizes(NamedTuple):
     """``NUM_GPUS_REQUESTED`` of its container if that is not the number of its GPUs."""
 
 
-class Applied(NamedTuple):
+class AppliedPod(NamedTuple):
     """What one pod of a workload really gets, and the number of pods."""
 
     replicas: int | None
@@ -56,7 +56,7 @@ def stated_gpus(container: Mapping[str, Any], gpus: int) -> str:
     return next((str(value) for value in variables if value not in (None, str(gpus))), "")
 
 
-def sizes_of(wanted: PodSizes, applied: Applied, *, per_gpu: bool = False, idle: bool = False) -> PodSizes:
+def sizes_of(wanted: PodSizes, applied: AppliedPod, *, per_gpu: bool = False, idle: bool = False) -> PodSizes:
     """Returns the sizes of pods that really get ``applied``, in the units of the stack file: memory may be ``per_gpu``.
 
     That a backend has no replicas while it is ``idle`` is no finding.
@@ -93,7 +93,7 @@ def gpu_of(config: Config) -> GpuModel | None:
             return gpu
         case Ambiguous(name, gpus):
             return together(plain(name), gpus)
-        case Unknown():
+        case UnknownGpu():
             return None
 
 

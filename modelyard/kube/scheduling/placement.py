@@ -17,7 +17,7 @@ from modelyard.kube.scheduling.room import room_of
 from modelyard.kube.state import ClusterState, Node, ObjectKey, Pod
 
 
-class Wanted(NamedTuple):
+class WantedPods(NamedTuple):
     """Identical pods that an owner asks for; a Ray cluster asks for those of its head and of each group."""
 
     namespace: str
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 
 def wanted_of(
     key: ObjectKey, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, *, replaced: bool
-) -> Iterator[tuple[Path, Wanted]]:
+) -> Iterator[tuple[Path, WantedPods]]:
     """Yields what an object asks for, by the place of its pods; a deleted object asks for no pods."""
     for place in pod_places(after):
         pods = pods_of(after, place)
@@ -42,7 +42,7 @@ def wanted_of(
         if not after or pods.spec:
             yield (
                 place,
-                Wanted(
+                WantedPods(
                     namespace=key.namespace,
                     owner=key.name,
                     pods=pods,
@@ -53,7 +53,7 @@ def wanted_of(
             )
 
 
-def placed(state: ClusterState, wanted: Iterable[Wanted]) -> tuple[ClusterState, tuple[Mapping[str, int], ...]]:
+def placed(state: ClusterState, wanted: Iterable[WantedPods]) -> tuple[ClusterState, tuple[Mapping[str, int], ...]]:
     """Returns the cluster once these owners have their pods, and for each entry the number of its pods by node.
 
     Pods of other owners stay. Pods without room on any node are left out.
@@ -94,7 +94,7 @@ def placed(state: ClusterState, wanted: Iterable[Wanted]) -> tuple[ClusterState,
 
 
 def _running(
-    state: ClusterState, wanted: tuple[Wanted, ...]
+    state: ClusterState, wanted: tuple[WantedPods, ...]
 ) -> tuple[tuple[Pod, ...], tuple[Counter[str], ...], tuple[Counter[str], ...]]:
     """The pods that stay; then for each entry its pods that stay and those that are replaced, by node."""
     kept: list[Pod] = []
@@ -110,7 +110,7 @@ def _running(
     return tuple(kept), staying, leaving
 
 
-def _entries(state: ClusterState, wanted: tuple[Wanted, ...]) -> tuple[list[Sequence[int]], list[int | None]]:
+def _entries(state: ClusterState, wanted: tuple[WantedPods, ...]) -> tuple[list[Sequence[int]], list[int | None]]:
     """For each running pod the entries of its owner, and the one that it counts for; None if its owner asks for fewer.
 
     Pods of a Ray cluster do not say whose they are, but what they request does; others take what is left.

@@ -16,14 +16,14 @@ from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
 from modelyard.stack.pool import Flavor
 from modelyard.workloads import node_labels
-from modelyard.workloads.facts.jobs import Head, head_of, products_for
+from modelyard.workloads.facts.jobs import HeadSize, head_of, products_for
 from modelyard.workloads.sizing import Sized
 
 Requests = tuple[tuple[str, Fraction], ...]
 """Requests of one pod: cores, bytes and GPUs by resource."""
 
 
-class Ask(NamedTuple):
+class RunRequest(NamedTuple):
     """What a run requests. It is hashable, because jobs with equal requests are checked once."""
 
     team: str | None
@@ -35,7 +35,7 @@ class Ask(NamedTuple):
     """The number of workers, which start together or not at all."""
     together: str | None
     """The node label whose value all workers' nodes must share."""
-    head: Head | None
+    head: HeadSize | None
     resource: str = GPU_RESOURCE
     """The resource name of the run's GPUs."""
     selector: tuple[tuple[str, str], ...] = ()
@@ -56,11 +56,11 @@ class Ask(NamedTuple):
         return int(self.amounts[self.resource])
 
 
-def ask_of(config: Config, job: Job, sized: Sized) -> Ask:
+def ask_of(config: Config, job: Job, sized: Sized) -> RunRequest:
     """What a run of a job with a command requests, on its resource."""
     size, resource, part = sized.size, sized.resource, sized.part
     name = part.resource if part is not None else GPU_RESOURCE
-    return Ask(
+    return RunRequest(
         team=job.team or resource.team,
         requests=(("cpu", size.cpu), ("memory", size.memory), (name, Fraction(size.gpus))),
         products=products_for(config, resource.gpu) if size.gpus and part is None else (),
@@ -92,7 +92,7 @@ class Unplaced(NamedTuple):
     """The reasons node by node, with identical nodes shown together."""
 
 
-class Group(NamedTuple):
+class NodeBucket(NamedTuple):
     """Nodes that flavors and pods can distinguish only by their sizes."""
 
     number: int
@@ -120,19 +120,21 @@ class Kinds:
         self.left: Mapping[str, int] = left_of(most, self.nodes)
         """GPUs that the nodes of each node pool may still add."""
         added = (node for node in growth if may_be_added(node, self.left))
-        self._growth = tuple(Group(number, node, [(number, node)]) for number, node in enumerate(added))
+        self._growth = tuple(NodeBucket(number, node, [(number, node)]) for number, node in enumerate(added))
         self._labels = {flavor.name: node_labels(flavor) for flavor in flavors}
         keys = {PRODUCT_LABEL, CONFIG_LABEL}.union(*self._labels.values())
-        groups: dict[Any, Group] = {}
+        groups: dict[Any, NodeBucket] = {}
         for number, node in enumerate(self.nodes):
             kind = (tuple(map(node.labels.get, sorted(keys))), gate(node))
-            groups.setdefault(kind, Group(number, node, [])).nodes.append((number, node))
+            groups.setdefault(kind, NodeBucket(number, node, [])).nodes.append((number, node))
         self._groups = tuple(groups.values())
-        self._places: dict[Any, tuple[tuple[Group, str], ...]] = {}
+        self._places: dict[Any, tuple[tuple[NodeBucket, str], ...]] = {}
         self._sizes: dict[Any, Mapping[str, NodeIndex]] = {}
         self._alone: dict[str, bool] = {}
 
-    def places(self, ask: Ask, flavor: Flavor | None, growth: bool = False) -> tuple[tuple[Group, str], ...]:
+    def places(
+        self, ask: RunRequest, flavor: Flavor | None, growth: bool = False
+    ) -> tuple[tuple[NodeBucket, str], ...]:
         """The groups of a flavor's nodes, or all groups, each with the reason why it can never hold the workers; empty
         if it can.
 
@@ -150,7 +152,7 @@ class Kinds:
             )
         return self._places[key]
 
-    def sizes(self, group: Group, names: tuple[str, ...], label: str | None = None) -> Mapping[str, NodeIndex]:
+    def sizes(self, group: NodeBucket, names: tuple[str, ...], label: str | None = None) -> Mapping[str, NodeIndex]:
         """The nodes of a group by their values of a label, if one is given, and their amounts of these resources."""
         key = (group.number, names, label)
         if key not in self._sizes:
@@ -160,7 +162,7 @@ class Kinds:
             self._sizes[key] = {value: NodeIndex(nodes, names) for value, nodes in parts.items()}
         return self._sizes[key]
 
-    def are_missing(self, ask: Ask, theirs: Iterable[Flavor]) -> bool:
+    def are_missing(self, ask: RunRequest, theirs: Iterable[Flavor]) -> bool:
         """Whether no node has the partition of the run's slices, or none the labels of a flavor for its GPUs."""
         wanted = dict(ask.selector).get(CONFIG_LABEL)
         if wanted is not None and all(group.node.labels.get(CONFIG_LABEL) != wanted for group in self._groups):
@@ -176,7 +178,7 @@ class Kinds:
         return self._alone[label]
 
 
-def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
+def unplaced(ask: RunRequest, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
     """Why no nodes, even when empty, hold everything that a run starts at once; None if some do, or may be added.
 
     ``theirs`` are the flavors from which the run's team has such GPUs; None if no team queues the run.
@@ -184,7 +186,7 @@ def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplace
     found = _unplaced(ask, kinds, theirs)
     if found is not None or ask.head is None:
         return found
-    alone = Ask(
+    alone = RunRequest(
         team=ask.team,
         requests=(*ask.head.requests, (GPU_RESOURCE, Fraction(0))),
         products=(),
@@ -196,7 +198,7 @@ def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplace
     return None if found is None else Unplaced(f"no node can hold its {ask.head.what}", found.detail)
 
 
-def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
+def _unplaced(ask: RunRequest, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
     # Pods without a GPU may use nodes that their flavor does not select.
     flavors: list[Flavor | None] = list(theirs) if theirs is not None and ask.gpus else [None]
     if ask.together is not None:
@@ -223,7 +225,7 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
     return Unplaced("no node can hold a worker", reasons or "no node has the labels of the flavors it may take")
 
 
-def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
+def _room(ask: RunRequest, flavor: Flavor | None, kinds: Kinds) -> int:
     """How many workers the empty nodes of a flavor hold, under the run's rule for placing them together."""
     wanted = ask.amounts
     names = tuple(wanted)
@@ -239,7 +241,7 @@ def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
     return max(rooms.values(), default=0)
 
 
-def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
+def _reasons(ask: RunRequest, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
     """The reasons that keep most nodes from taking a worker; a node counts once even if several flavors select it."""
     wanted = ask.amounts
     names = tuple(wanted)
@@ -265,7 +267,7 @@ def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
     return "; ".join(f"1 node {reason}" if count == 1 else f"{count:,} nodes: each {reason}" for reason, count in most)
 
 
-def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | None:
+def _added(ask: RunRequest, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | None:
     """The most workers that nodes that may be added can hold; None if no limit applies.
 
     Only GPUs are counted, because the limits are GPU limits.
@@ -276,7 +278,7 @@ def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | No
     return sum(kinds.left[pool] // ask.gpus for pool in coming)
 
 
-def _coming(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> Iterator[Node]:
+def _coming(ask: RunRequest, flavor: Flavor | None, kinds: Kinds) -> Iterator[Node]:
     """The nodes that may be added and would take a worker, or all workers if these must share a node."""
     least = ask.workers if ask.together == HOST else 1
     for group, reason in kinds.places(ask, flavor, growth=True):
@@ -284,7 +286,7 @@ def _coming(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> Iterator[Node]:
             yield group.node
 
 
-def _pods(ask: Ask, flavor: Flavor | None) -> Pods:
+def _pods(ask: RunRequest, flavor: Flavor | None) -> Pods:
     spec: dict[str, Any] = {"tolerations": [one._asdict() for one in flavor.tolerations] if flavor is not None else []}
     if ask.gpus:
         spec["tolerations"].append({"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"})

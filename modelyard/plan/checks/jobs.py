@@ -10,8 +10,8 @@ from modelyard.hardware.nodes import meant_product
 from modelyard.kube.scheduling.capacity import amount
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
-from modelyard.plan.checks.job_nodes import Ask, Kinds, Unplaced, ask_of, unplaced
-from modelyard.stack.config import Config, Path, Stack
+from modelyard.plan.checks.job_nodes import Kinds, RunRequest, Unplaced, ask_of, unplaced
+from modelyard.stack.config import Config, Stack, StackPath
 from modelyard.stack.names import repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, listed, plural
@@ -57,7 +57,7 @@ def check_job_nodes(
 
 def _verdicts(
     config: Config, everything: Sequence[Sized], nodes: Iterable[Node], growth: Iterable[Node]
-) -> Iterator[tuple[int, Ask, "_Verdict"]]:
+) -> Iterator[tuple[int, RunRequest, "_Verdict"]]:
     """The position, the request and the verdict of each job with a command that runs in this cluster."""
     if not any(job.command for job in config.jobs):
         return
@@ -65,7 +65,7 @@ def _verdicts(
     teams = _sound_teams(config)
     sizes = sizes_by_job(everything)
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
-    judged: dict[Ask, _Verdict] = {}
+    judged: dict[RunRequest, _Verdict] = {}
     for index, job in enumerate(config.jobs):
         one = sizes.get(id(job))
         if not job.command or one is None or one.resource.remote is not None:
@@ -114,7 +114,7 @@ def check_endless(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding
 def check_pod_room(
     stack: Stack,
     what: str,
-    ask: Ask,
+    ask: RunRequest,
     *,
     flavor: Flavor | None,
     nodes: Iterable[Node],
@@ -155,7 +155,7 @@ class Short(NamedTuple):
     remedy: str
 
 
-def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | None:
+def missing_level(config: Config, ask: RunRequest, team: Team) -> tuple[str, str] | None:
     """A remedy and the known levels, if no flavor that a run may use has the topology level that the run names."""
     flavors = flavors_for(config, ask, team)
     if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
@@ -170,14 +170,14 @@ def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | Non
     return remedy, "; ".join(f"levels of {name}: {has}" for name, has in levels.items())
 
 
-def flavors_for(config: Config, ask: Ask, team: Team) -> tuple[Flavor, ...]:
+def flavors_for(config: Config, ask: RunRequest, team: Team) -> tuple[Flavor, ...]:
     """The flavors that a run may use: those from which its team has such GPUs; if none, all flavors of the team."""
     named = {quota.flavor for quota in team.quotas}
     flavors = gpu_flavors(config, team, ask.products, ask.resource) if ask.gpus else ()
     return flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
 
 
-def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | None:
+def short_of(config: Config, quotas: Quotas, ask: RunRequest, team: Team) -> Short | None:
     """Everything that a run requests but its team can never have at once; None if there is nothing, or it is reported
     already.
     """
@@ -205,7 +205,7 @@ def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | No
     )
 
 
-def _is_misspelled(config: Config, ask: Ask, team: Team, kinds: Kinds) -> bool:
+def _is_misspelled(config: Config, ask: RunRequest, team: Team, kinds: Kinds) -> bool:
     """Whether only a misspelled label keeps a flavor of the team from having the run's GPUs; another finding reports
     a flavor whose labels no node has.
     """
@@ -234,7 +234,7 @@ class _Lack(NamedTuple):
     most: Fraction
 
 
-def _lacks(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Iterator[_Lack]:
+def _lacks(quotas: Quotas, ask: RunRequest, team: Team, flavors: Sequence[str]) -> Iterator[_Lack]:
     """What a team can never have of each resource. Cores and memory are counted in the GPUs' flavor or in one for any
     nodes.
     """
@@ -352,7 +352,7 @@ class _Verdict(NamedTuple):
     """Whether other findings of a plan report the nodes or GPUs that are missing."""
 
 
-def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas, kinds: Kinds) -> _Verdict:
+def _verdict(config: Config, ask: RunRequest, teams: Mapping[str, Team], quotas: Quotas, kinds: Kinds) -> _Verdict:
     team = teams.get(ask.team or "")
     if team is None:
         # Another finding reports an undefined team, or an undefined flavor in its quotas.
@@ -371,7 +371,7 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
     return _Verdict(unplaced=found, missing=found is not None and kinds.are_missing(ask, flavors))
 
 
-def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iterator[Finding]:
+def _findings(stack: Stack, where: StackPath, what: str, ask: RunRequest, why: _Verdict) -> Iterator[Finding]:
     """The finding about a run that never gets what it requests."""
     if why.level is not None:
         yield stack.finding(
@@ -406,7 +406,7 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
         yield _without_node(stack, where, what, why.unplaced)
 
 
-def _without_node(stack: Stack, where: Path, what: str, why: Unplaced, *, blocks: bool = False) -> Finding:
+def _without_node(stack: Stack, where: StackPath, what: str, why: Unplaced, *, blocks: bool = False) -> Finding:
     return stack.finding(
         "RES212",
         Severity.ERROR if blocks else Severity.WARNING,

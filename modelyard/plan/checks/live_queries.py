@@ -10,12 +10,12 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.plan.autoscaling import queries_of
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
-from modelyard.probes.prometheus import Answer, Refused, Server, ask, fetch
+from modelyard.probes.prometheus import QueryAnswer, Refused, Server, ask, fetch
 from modelyard.promql.labels import NAME
 from modelyard.promql.lexer import endless, parts, too_much
 from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.queries import Query
-from modelyard.promql.syntax import Node, Selector, every
+from modelyard.promql.syntax import Expression, Selector, every
 from modelyard.promql.windows import words
 from modelyard.stack import waive
 from modelyard.stack.config import Stack
@@ -51,7 +51,7 @@ def check_on_server(server: Server, queries: Iterable[Query], *, scrape_interval
                 yield from _interval(server, query, tree, scrape_interval)
 
 
-def _tree(text: str) -> Node | None:
+def _tree(text: str) -> Expression | None:
     if too_much(text) or endless(text):
         return None
     try:
@@ -72,7 +72,7 @@ def _refused(query: Query, text: str, answer: Refused) -> Finding:
     )
 
 
-def _answered(query: Query, text: str, answer: Answer, valid: bool) -> Finding:
+def _answered(query: Query, text: str, answer: QueryAnswer, valid: bool) -> Finding:
     def finding(code: str, severity: Severity, summary: str, detail: str = "", remedy: str = "") -> Finding:
         found = Finding(code, severity, summary, target=query.target, field=query.field, remedy=remedy)
         return found._replace(detail=detail or _shown(text))
@@ -110,11 +110,11 @@ def _labelled(labels: object) -> str:
     return _shown(json.dumps(labels, ensure_ascii=False, sort_keys=True))
 
 
-def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
+def _metrics(server: Server, query: Query, tree: Expression) -> Iterator[Finding]:
     """Selectors that have matched nothing for a day: behind `or vector(0)` a wrong name looks like no work."""
     for text in sorted({selector_text(node) for node in every(tree) if isinstance(node, Selector)}):
         answer = ask(server, f"count({text}) or count(last_over_time({text}[1d]))")
-        if isinstance(answer, Answer) and answer.series == 0:
+        if isinstance(answer, QueryAnswer) and answer.series == 0:
             yield Finding(
                 "AUT024",
                 Severity.WARNING,
@@ -126,7 +126,7 @@ def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
             )
 
 
-def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) -> Iterator[Finding]:
+def _interval(server: Server, query: Query, tree: Expression, scrape_interval: float) -> Iterator[Finding]:
     """A finding if the server's scrape interval for these series differs from the stack's."""
     real = max(intervals(server, tree), default=None)
     if real is None or math.isclose(real, scrape_interval, rel_tol=0.01):
@@ -143,11 +143,11 @@ def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) 
     )
 
 
-def intervals(server: Server, tree: Node) -> frozenset[float]:
+def intervals(server: Server, tree: Expression) -> frozenset[float]:
     """Seconds between two scrapes of the targets whose series a query reads; only of those that the server reports."""
     texts = sorted({selector_text(node) for node in every(tree) if isinstance(node, Selector)})
     answer = ask(server, f"group by (job) ({' or '.join(texts)})") if texts else None
-    jobs = {labels.get("job", "") for labels in answer.labels} if isinstance(answer, Answer) else set()
+    jobs = {labels.get("job", "") for labels in answer.labels} if isinstance(answer, QueryAnswer) else set()
     if not jobs:
         return frozenset()
     data = fetch(server, "targets", {"state": "active"})

@@ -12,11 +12,11 @@ from modelyard.stack.words import few
 _NOTHING: Final[Mapping[str, Any]] = {}
 _WORDS: Final = {"PersistentVolumeClaim": "claim"}
 
-Absent = Callable[[Iterable[ObjectKey]], Collection[ObjectKey]]
+FindAbsent = Callable[[Iterable[ObjectKey]], Collection[ObjectKey]]
 """Returns which of some objects a cluster certainly does not have, as ``cluster.present.absent`` does."""
 
 
-def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Finding]:
+def check_needed(targets: Iterable[TargetPlan], absent: FindAbsent) -> Iterator[Finding]:
     """The findings about new objects whose pods would wait for a missing object.
 
     Raises:

@@ -9,7 +9,7 @@ from modelyard.hardware import GpuModel, near_gpus, not_one_gpu, products, resol
 from modelyard.hardware.instances import by_type, machines, offered, product_on, region_names, whole
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, HARDWARE_FILE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.pool import Cloud, NodePool
 from modelyard.stack.words import did_you_mean, few, plural
@@ -62,7 +62,7 @@ def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
+def _machines(stack: Stack, pool: NodePool, where: StackPath) -> Iterator[Finding]:
     """Whether machines with the pool's GPU exist, and one label identifies them."""
     gpu = resolve(pool.gpu)
     if gpu is None:
@@ -123,7 +123,7 @@ def _instead_of(pool: NodePool, gpu: GpuModel) -> tuple[str, str]:
     return remedy, f"offered by {clouds}" if clouds else ""
 
 
-def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:
+def _zones(stack: Stack, pool: NodePool, where: StackPath, regions: Iterable[str]) -> Iterator[Finding]:
     """The findings about zones outside the pool's region; a zone's name begins with its region's name."""
     homes = (pool.region,) if pool.region is not None else tuple(regions)
     # Otherwise eastus2-1 would be a zone of eastus, and europe-west10-a of europe-west1.
@@ -141,7 +141,7 @@ def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) ->
 
 
 def _types(
-    stack: Stack, pool: NodePool, where: Path, *, gpu: GpuModel, there: set[str], place: str
+    stack: Stack, pool: NodePool, where: StackPath, *, gpu: GpuModel, there: set[str], place: str
 ) -> Iterator[Finding]:
     for number, name in enumerate(pool.types):
         if name in there:
@@ -160,7 +160,7 @@ def _types(
         yield stack.finding("QUE020", Severity.ERROR, (*where, "types", number), summary, remedy)
 
 
-def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
+def _sizes(stack: Stack, pool: NodePool, where: StackPath) -> Iterator[Finding]:
     """Whether a node fits below the limit, and a worker on a node."""
     sizes = {name: by_type()[name].gpus or 0 for name in types_of(pool) if name in by_type()}
     if not sizes:

@@ -14,7 +14,7 @@ from modelyard.hardware.partitions import CONFIG_LABEL, mig_resource, slices
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.plan.values import TargetPlan
-from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.config import Config, Stack, StackPath
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Partition, Team
 from modelyard.stack.words import few, listed, plural
@@ -164,7 +164,7 @@ def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
             "set both in its quotas, or add a quota with only cpu and memory, for nodes of any kind",
         )
     for number, quota in enumerate(team.quotas):
-        where: Path = ("teams", index, "quotas", number)
+        where: StackPath = ("teams", index, "quotas", number)
         if quota.flavor in named and quota.gpus:
             yield stack.finding(
                 "QUE008",
@@ -188,7 +188,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
     flavors: set[tuple[str, str]] = set()
     basic: set[str] = set()
     for number, quota in enumerate(team.quotas):
-        where: Path = ("teams", index, "quotas", number)
+        where: StackPath = ("teams", index, "quotas", number)
         if quota.flavor not in known:
             yield stack.finding(
                 "QUE003",
@@ -416,7 +416,7 @@ def check_clusters(stack: Stack) -> Iterator[Finding]:
 def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[Finding]:
     twice = repeated(team.clusters)
     for number, name in enumerate(team.clusters):
-        where: Path = ("teams", index, "clusters", number)
+        where: StackPath = ("teams", index, "clusters", number)
         if name not in known:
             yield stack.finding(
                 "QUE010",

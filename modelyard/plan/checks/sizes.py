@@ -13,7 +13,7 @@ from modelyard.catalog.library import absent_built_in
 from modelyard.catalog.lock import LOCK_FILE
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import GPUS_VARIABLE
-from modelyard.hardware.rules.shared import Applied, stated_gpus
+from modelyard.hardware.rules.shared import AppliedPod, stated_gpus
 from modelyard.kube import merge
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of, pods_words, replicas_of
@@ -126,7 +126,7 @@ def _check_untouched(
 
 
 def _ineffective(
-    stack: Stack, workload: Workload, applied: Applied, off: Mapping[str, _Off], broken: Iterable[Finding]
+    stack: Stack, workload: Workload, applied: AppliedPod, off: Mapping[str, _Off], broken: Iterable[Finding]
 ) -> Iterator[Finding]:
     """The findings about values of the stack file that pods do not get, because the patch that sets them is off.
 
@@ -162,7 +162,9 @@ def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:
     return all(error.message.startswith("unknown field") for error in merge.validate(dict(body), schema))
 
 
-def _breaking(stack: Stack, workload: Workload, applied: Applied, known: Collection[tuple[str, str]]) -> list[Finding]:
+def _breaking(
+    stack: Stack, workload: Workload, applied: AppliedPod, known: Collection[tuple[str, str]]
+) -> list[Finding]:
     """What breaks a rule and is not known from the stack's own values."""
     if applied == wanted_sizes(workload):
         return []
@@ -210,8 +212,8 @@ def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Map
 
 
 def applied_sizes(
-    body: Mapping[str, Any], workload: Workload, replicas: int | None, known: Applied | None = None
-) -> Applied:
+    body: Mapping[str, Any], workload: Workload, replicas: int | None, known: AppliedPod | None = None
+) -> AppliedPod:
     """What one pod of an object gets.
 
     Args:
@@ -224,9 +226,9 @@ def applied_sizes(
     container = pods.container(workload.container)
     amounts = container_requests(container)
     limited = workload.grace_period is not None and (known is None or "terminationGracePeriodSeconds" in pods.spec)
-    known = known or Applied(replicas=None, cpu=_ZERO, memory=_ZERO, volume=_ZERO, gpus=0, grace_period=0)
+    known = known or AppliedPod(replicas=None, cpu=_ZERO, memory=_ZERO, volume=_ZERO, gpus=0, grace_period=0)
     gpus = pods.gpus if GPU_RESOURCE in pods.requests else known.gpus
-    return Applied(
+    return AppliedPod(
         replicas=known.replicas if replicas is None else replicas,
         cpu=amounts.get("cpu", known.cpu),
         memory=amounts.get("memory", known.memory),
@@ -237,9 +239,9 @@ def applied_sizes(
     )
 
 
-def wanted_sizes(workload: Workload) -> Applied:
+def wanted_sizes(workload: Workload) -> AppliedPod:
     """What one pod gets if only the stack file decides."""
-    return Applied(
+    return AppliedPod(
         replicas=workload.replicas,
         cpu=parse(workload.cpu or "0"),
         memory=parse(workload.memory or "0"),

@@ -7,7 +7,7 @@ Reads the file with the same care as a stack file: limits, positions, all errors
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
@@ -17,14 +17,14 @@ from modelyard.hardware.gpu_models import GpuModel, by_id, own_gpus, using
 from modelyard.plan.cost.prices import NO_GPU, Prices
 from modelyard.plan.cost.values import Price
 from modelyard.stack import codes
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.entries import entries, parse_entries
 from modelyard.stack.mistakes import Mistake, name
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import Document
 
-Loaded = tuple[Prices | None, tuple[Finding, ...]]
-SCHEMA = FilePath(__file__).with_name("prices.schema.json")
+LoadedPrices = tuple[Prices | None, tuple[Finding, ...]]
+SCHEMA = Path(__file__).with_name("prices.schema.json")
 
 
 @cache
@@ -33,7 +33,7 @@ def schema_text() -> str:
     return SCHEMA.read_text(encoding="utf-8")
 
 
-def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
+def load_prices(root: Path, shown: str, stack: Stack) -> LoadedPrices:
     """The prices of a file, with all findings about it; no prices if a finding is an error.
 
     An unreadable file is also a finding: nothing is raised. ``shown`` is its path from ``root``, the project's folder.
@@ -50,7 +50,7 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
 
 
 @lru_cache(maxsize=4)
-def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loaded:
+def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> LoadedPrices:
     """The prices from a file's content, with all findings about it; no prices if a finding is an error.
 
     ``shown`` is the file's path in findings, and ``own`` are the GPUs that its project defines.
@@ -59,7 +59,7 @@ def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loa
         return _loaded(content, shown)
 
 
-def _loaded(content: bytes, shown: str) -> Loaded:
+def _loaded(content: bytes, shown: str) -> LoadedPrices:
     start = "`machines:` or `cards:`"
     document, findings = parse_entries(content, shown, "price file", start=start, schema=schema_text(), checks=_checks)
     if document is None:
@@ -106,7 +106,7 @@ def _unknown_gpus(document: Document) -> Iterator[Mistake]:
             given = item.get(key)
             if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_GPU) or resolve(given):
                 continue
-            path: Path = (section, index, key)
+            path: StackPath = (section, index, key)
             yield Mistake(path, codes.CHOICE, f"{name(path)}: {not_one_gpu(given)}", near_gpus(given))
 
 
@@ -143,7 +143,7 @@ def _members(gpu: str) -> tuple[str, ...]:
     return by_id(gpu).members if gpu not in ("", NO_GPU) else ()
 
 
-def _price(unit: Any, named: str, document: Document, path: Path, item: Mapping[str, Any]) -> Price:
+def _price(unit: Any, named: str, document: Document, path: StackPath, item: Mapping[str, Any]) -> Price:
     amount = item[str(path[-1])]
     text = document.texts.get(path, "")
     return Price(

@@ -8,9 +8,9 @@ from modelyard.kube.state import ClusterState, ObjectKey, annotations_of
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.ledger import (
-    Ledger,
     LedgerError,
-    Part,
+    ListField,
+    ObjectLedger,
     at,
     has,
     known_ledger,
@@ -22,7 +22,7 @@ from modelyard.plan.undo.ledger import (
 )
 from modelyard.plan.undo.restore import foreign
 
-State = Literal["held", "returning", "returned", "changed"]
+EntryState = Literal["held", "returning", "returned", "changed"]
 """``held``: modelyard owns the field. ``returning``: the earlier value is restored, the earlier owner is not yet.
 ``returned``: both are restored. ``changed``: another manager has since set or removed the field, and an undo leaves it
 alone."""
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
     owners: tuple[Owner, ...]
     """The earlier owners; a default had none."""
     now: Any
-    state: State
+    state: EntryState
     holders: tuple[Owner, ...] = ()
     """The current owners, if the field is ``changed``."""
 
@@ -55,7 +55,7 @@ class Noted(NamedTuple):
     """Why the object's ledger cannot be read; empty if it can."""
 
 
-def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
+def entries_of(body: dict[str, Any], ledger: ObjectLedger) -> tuple[Entry, ...]:
     """Every field of an object's ledger."""
     mine, strange = ours(body), foreign(body, ledger)
     fields = [*ledger.values, *((path, merge.ABSENT) for path in leaves(ledger.absent))]
@@ -64,7 +64,7 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
     for path, before in fields:
         if path in ledger.lists:
             continue
-        state: State = "returned"
+        state: EntryState = "returned"
         if has(mine, path):
             state = "returning" if has(ledger.to_hand_over, path) else "held"
         elif path in strange or (before is merge.ABSENT) != (at(body, path) is merge.ABSENT):
@@ -83,10 +83,10 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda entry: entry.path.sort_key))
 
 
-def _in_list(key: ObjectKey, body: dict[str, Any], part: Part, path: Path, ledger: Ledger) -> Entry:
+def _in_list(key: ObjectKey, body: dict[str, Any], part: ListField, path: Path, ledger: ObjectLedger) -> Entry:
     """A field of a list that is sent as a whole: its value shows its state, because the list has one owner."""
     now, returns = at(body, part.path), has(ledger.to_hand_over, path)
-    state: State = "changed"
+    state: EntryState = "changed"
     if now == part.given and not returns:
         state = "held"
     elif now == part.before:

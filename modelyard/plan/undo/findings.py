@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.findings import Finding, Severity
 from modelyard.kube.state import annotations_of
 from modelyard.plan.ownership import PATCHES_ANNOTATION
-from modelyard.plan.undo.ledger import Ledger, is_item
+from modelyard.plan.undo.ledger import ObjectLedger, is_item
 from modelyard.plan.undo.lists import owned_fields
 from modelyard.plan.undo.request import ReversibleRequest
 from modelyard.plan.undo.restore import Undo, restorable_fields
@@ -98,7 +98,7 @@ def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[
         )
 
 
-def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
+def _back_words(body: dict[str, Any], ledger: ObjectLedger) -> str:
     """How many fields are restored to which owners, and what happens to the other fields."""
     back = [path for path in restorable_fields(ledger, *owned_fields(body, ledger), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)

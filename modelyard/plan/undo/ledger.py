@@ -22,7 +22,7 @@ class LedgerError(Exception):
     """A ledger that cannot be read, and why."""
 
 
-class Earlier(NamedTuple):
+class EarlierManager(NamedTuple):
     """A manager that owned fields before modelyard took them."""
 
     entry: Mapping[str, str]
@@ -36,7 +36,7 @@ class Earlier(NamedTuple):
         return owner_of(self.entry)
 
 
-class Part(NamedTuple):
+class ListField(NamedTuple):
     """A field that a patch set inside a list which is sent as a whole."""
 
     path: Path
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     """The value that the patches gave it."""
 
 
-class Ledger(NamedTuple):
+class ObjectLedger(NamedTuple):
     """What an undo of one object needs to know."""
 
     values: tuple[tuple[Path, Any], ...] = ()
@@ -55,12 +55,12 @@ class Ledger(NamedTuple):
     """List items that existed before."""
     absent: FieldSet = {}  # noqa: RUF012
     """Fields and list items that did not exist before."""
-    owners: tuple[Earlier, ...] = ()
+    owners: tuple[EarlierManager, ...] = ()
     to_hand_over: FieldSet = {}  # noqa: RUF012
     """Fields that no patch asks for any more: their earlier values are restored, their earlier owners are not yet."""
     empty: FieldSet = {}  # noqa: RUF012
     """Maps and lists of a custom resource that existed before and were empty."""
-    lists: Mapping[Path, tuple[Part, ...]] = {}
+    lists: Mapping[Path, tuple[ListField, ...]] = {}
     """Lists that are sent as a whole, with the fields that the patches set in them."""
 
     def owners_of(self, path: Path) -> tuple[Owner, ...]:
@@ -69,7 +69,7 @@ class Ledger(NamedTuple):
         return tuple(sorted(each.owner for each in self.owners if fieldset.contains(each.fields, wanted)))
 
 
-def write_ledger(ledger: Ledger) -> str:
+def write_ledger(ledger: ObjectLedger) -> str:
     """The ledger as one line of JSON: the same ledger always gives the same text."""
     return json.dumps(
         {
@@ -88,7 +88,7 @@ def write_ledger(ledger: Ledger) -> str:
     )
 
 
-def read_ledger(text: str) -> Ledger:
+def read_ledger(text: str) -> ObjectLedger:
     """The ledger from a text.
 
     Raises:
@@ -100,11 +100,11 @@ def read_ledger(text: str) -> Ledger:
             raise LedgerError(
                 f"it has formatVersion {document['formatVersion']}; this modelyard reads {FORMAT_VERSION}"
             )
-        return Ledger(
+        return ObjectLedger(
             values=tuple((Path.parse(path), value) for path, value in document["held"]),
             items=_set(document["items"]),
             absent=_set(document["absent"]),
-            owners=tuple(Earlier(_entry(entry), _set(fields)) for entry, fields in document["owners"]),
+            owners=tuple(EarlierManager(_entry(entry), _set(fields)) for entry, fields in document["owners"]),
             to_hand_over=_set(document["returning"]),
             empty=_set(document.get("empty", {})),
             lists={Path.parse(path): tuple(map(_part, parts)) for path, parts in document.get("lists", ())},
@@ -113,7 +113,7 @@ def read_ledger(text: str) -> Ledger:
         raise LedgerError(f"modelyard did not write it: {wrong_form(error)}") from error
 
 
-def _listed(lists: Mapping[Path, tuple[Part, ...]]) -> list[Any]:
+def _listed(lists: Mapping[Path, tuple[ListField, ...]]) -> list[Any]:
     """The lists as JSON; a field that would not exist has no earlier value."""
     return [
         [str(path), [[str(one.path), one.given, *([] if one.before is ABSENT else [one.before])] for one in parts]]
@@ -121,9 +121,9 @@ def _listed(lists: Mapping[Path, tuple[Part, ...]]) -> list[Any]:
     ]
 
 
-def _part(value: Any) -> Part:
+def _part(value: Any) -> ListField:
     path, given, *before = value
-    return Part(Path.parse(path), before[0] if before else ABSENT, given)
+    return ListField(Path.parse(path), before[0] if before else ABSENT, given)
 
 
 def _set(value: Any) -> FieldSet:
@@ -137,7 +137,7 @@ def _entry(value: Mapping[str, Any]) -> Mapping[str, str]:
     return {name: str(text) for name, text in value.items()}
 
 
-def read_or_none(text: str) -> Ledger | None:
+def read_or_none(text: str) -> ObjectLedger | None:
     """The ledger from a text; None if the text is no ledger."""
     try:
         return read_ledger(text) if text else None
@@ -145,13 +145,13 @@ def read_or_none(text: str) -> Ledger | None:
         return None
 
 
-def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
+def known_ledger(body: Mapping[str, Any], noted: str = "") -> ObjectLedger:
     """An object's ledger, with entries of ``noted`` for fields that modelyard owns; an unreadable ledger counts as
     empty.
     """
     carried, copy = read_or_none(ledger_text(body)), read_or_none(noted)
     if carried is None or copy is None:
-        return carried or copy or Ledger()
+        return carried or copy or ObjectLedger()
     return filled(carried, copy, ours(body))
 
 
@@ -168,14 +168,14 @@ def without_ledger(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
 
 
-def ledger_of(body: Mapping[str, Any]) -> Ledger:
+def ledger_of(body: Mapping[str, Any]) -> ObjectLedger:
     """The ledger that an object carries; an empty one if it carries none.
 
     Raises:
         LedgerError: the annotation is no ledger.
     """
     text = ledger_text(body)
-    return read_ledger(text) if text else Ledger()
+    return read_ledger(text) if text else ObjectLedger()
 
 
 def ours(body: Mapping[str, Any]) -> FieldSet:
@@ -239,12 +239,12 @@ def below(fields: FieldSet, path: Path) -> Iterator[Path]:
     return (member for member in fieldset.paths(fields) if len(member) > len(path) and member[: len(path)] == path)
 
 
-def covered(ledger: Ledger) -> FieldSet:
+def covered(ledger: ObjectLedger) -> FieldSet:
     """The fields and list items whose earlier values a ledger has."""
     return fieldset.union(in_items([*(path for path, _ in ledger.values), *items(ledger.items)]), ledger.absent)
 
 
-def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledger:
+def filled(ledger: ObjectLedger, older: ObjectLedger, among: FieldSet | None = None) -> ObjectLedger:
     """The ledger with entries that only an older ledger of the object has, for example because the newer one was lost.
 
     Fields that the older ledger lists as returning do not count. ``among`` are the fields to fill; None for all.
@@ -285,7 +285,7 @@ def around(empty: FieldSet, members: Iterable[Path]) -> FieldSet:
     return fieldset.of(*(path for path in fieldset.paths(empty) if any(below(inside, path))))
 
 
-def with_owners(owners: Iterable[Earlier], body: Mapping[str, Any], new: FieldSet) -> tuple[Earlier, ...]:
+def with_owners(owners: Iterable[EarlierManager], body: Mapping[str, Any], new: FieldSet) -> tuple[EarlierManager, ...]:
     """The owners, plus those that an object's managedFields name for the fields of ``new``."""
     found = {identity(each.entry): each for each in owners}
     for entry in entries(body):
@@ -293,7 +293,7 @@ def with_owners(owners: Iterable[Earlier], body: Mapping[str, Any], new: FieldSe
         if fields and entry.get("manager") != FIELD_MANAGER:
             known = found.get(identity(entry))
             kept = {name: str(value) for name, value in entry.items() if name != "fieldsV1"}
-            found[identity(entry)] = Earlier(kept, fieldset.union(known.fields, fields) if known else fields)
+            found[identity(entry)] = EarlierManager(kept, fieldset.union(known.fields, fields) if known else fields)
     return tuple(each for _, each in sorted(found.items()))
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from modelyard.kube import merge
 from modelyard.kube.merge import Key, Path, fieldset
 from modelyard.kube.merge.fieldset import FieldSet
-from modelyard.plan.undo.ledger import Ledger, Part, at, has, in_items, others, ours, with_owners
+from modelyard.plan.undo.ledger import ListField, ObjectLedger, at, has, in_items, others, ours, with_owners
 
 
-def parts_of(path: Path, before: Any, after: Any, schema: merge.Type) -> tuple[Part, ...]:
+def parts_of(path: Path, before: Any, after: Any, schema: merge.Type) -> tuple[ListField, ...]:
     """The fields that the second of two values of a list has otherwise than the first.
 
     Args:
@@ -25,13 +25,15 @@ def parts_of(path: Path, before: Any, after: Any, schema: merge.Type) -> tuple[P
     """
     changes = merge.diff(_alone(path, before), _alone(path, after), schema)
     return tuple(
-        Part(change.path, change.before, change.after)
+        ListField(change.path, change.before, change.after)
         for change in changes
         if not change.reordered and change.after is not merge.ABSENT and _leads(change.path)
     )
 
 
-def asked_parts(path: Path, asked: Mapping[str, Any], sent: Any, before: Any, schema: merge.Type) -> tuple[Part, ...]:
+def asked_parts(
+    path: Path, asked: Mapping[str, Any], sent: Any, before: Any, schema: merge.Type
+) -> tuple[ListField, ...]:
     """The fields of a list that patches ask for, also those that have the value already.
 
     Args:
@@ -48,7 +50,7 @@ def asked_parts(path: Path, asked: Mapping[str, Any], sent: Any, before: Any, sc
         last, key = change.path[-1], change.path[-2]
         identifies = isinstance(key, Key) and last in dict(key.fields) and was is not merge.ABSENT
         if not identifies and _leads(change.path):
-            found.append(Part(change.path, was, given))
+            found.append(ListField(change.path, was, given))
     return tuple(found)
 
 
@@ -63,7 +65,9 @@ def _alone(path: Path, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def earlier_ledger(live: Mapping[str, Any], ledger: Ledger, items: Iterable[Path], schema: merge.Type) -> Ledger:
+def earlier_ledger(
+    live: Mapping[str, Any], ledger: ObjectLedger, items: Iterable[Path], schema: merge.Type
+) -> ObjectLedger:
     """The ledger of an object, brought up to date by :func:`present`.
 
     A ledger of an earlier version has no fields of lists. While modelyard alone owns a list, they are what differs from
@@ -84,7 +88,7 @@ def earlier_ledger(live: Mapping[str, Any], ledger: Ledger, items: Iterable[Path
     return present(live, ledger._replace(lists={**ledger.lists, **lists}))
 
 
-def present(live: Mapping[str, Any], ledger: Ledger) -> Ledger:
+def present(live: Mapping[str, Any], ledger: ObjectLedger) -> ObjectLedger:
     """The ledger with what other managers have since changed in its lists.
 
     The earlier value of a list becomes the list as it is, with the earlier values of the fields that a patch set and
@@ -129,7 +133,7 @@ def _with(value: Any, path: Path, new: Any, was: Any) -> Any:
     return {name: one for name, one in value.items() if name != element} if gone else {**value, element: inner}
 
 
-def unpatched(live: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+def unpatched(live: dict[str, Any], ledger: ObjectLedger) -> dict[str, Any]:
     """The object with its lists as they would be without the patches; the ledger comes from :func:`present`."""
     held = dict(ledger.values)
     for path in ledger.lists:
@@ -137,7 +141,7 @@ def unpatched(live: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
     return live
 
 
-def owned_fields(live: Mapping[str, Any], ledger: Ledger) -> tuple[FieldSet, FieldSet]:
+def owned_fields(live: Mapping[str, Any], ledger: ObjectLedger) -> tuple[FieldSet, FieldSet]:
     """The fields that modelyard owns, and those that others own.
 
     A list of another owner counts as modelyard's while a field has the value that a patch gave it: another manager who
@@ -150,7 +154,7 @@ def owned_fields(live: Mapping[str, Any], ledger: Ledger) -> tuple[FieldSet, Fie
     return fieldset.union(mine, still), fieldset.difference(theirs, still)
 
 
-def by_item(schema: merge.Type, ledger: Ledger) -> merge.Type:
+def by_item(schema: merge.Type, ledger: ObjectLedger) -> merge.Type:
     """The type in which the lists of a ledger merge by item, so that their fields differ one by one."""
     for path, parts in ledger.lists.items():
         keys = [step for part in parts for step in part.path[len(path) :][:1] if isinstance(step, Key)]
@@ -161,6 +165,6 @@ def by_item(schema: merge.Type, ledger: Ledger) -> merge.Type:
     return schema
 
 
-def list_around(path: Path, ledger: Ledger) -> Path | None:
+def list_around(path: Path, ledger: ObjectLedger) -> Path | None:
     """The list of a ledger that contains a field."""
     return next((one for one in ledger.lists if path[: len(one)] == one), None)

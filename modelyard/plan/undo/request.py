@@ -12,8 +12,8 @@ from modelyard.kube.merge.typed import merge as laid_over
 from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.undo.ledger import (
-    Ledger,
-    Part,
+    ListField,
+    ObjectLedger,
     around,
     at,
     covered,
@@ -45,7 +45,7 @@ from modelyard.plan.undo.restore import (
 _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
 
 
-class Items(NamedTuple):
+class ListItems(NamedTuple):
     """What patches ask for in lists that are sent as a whole."""
 
     lists: Collection[Path]
@@ -60,7 +60,7 @@ class ReversibleRequest(NamedTuple):
 
     request: dict[str, Any]
     """The request with its ledger, and with the earlier values of the restored fields."""
-    ledger: Ledger
+    ledger: ObjectLedger
     """The ledger in the request."""
     given_back: Mapping[Path, tuple[Owner, ...]]
     """The restored fields with their earlier owners; empty for a field that had no owner."""
@@ -76,7 +76,7 @@ def reversible_request(
     schema: merge.Type,
     copy: str = "",
     *,
-    items: Items | None = None,
+    items: ListItems | None = None,
 ) -> ReversibleRequest:
     """The request and the ledger of an object.
 
@@ -87,11 +87,11 @@ def reversible_request(
         copy: the ledger in the engine's state, for fields without a readable ledger entry on the object.
         items: the lists that are sent as a whole, although the patches change only some of their items.
     """
-    noted, items = ledger_text(live), items or Items((), schema, {})
+    noted, items = ledger_text(live), items or ListItems((), schema, {})
     waiting = with_earlier_owners(live, known_ledger(live)) is not live
     # A copied object, or one that was restored by other means, may still carry a ledger; it is not valid.
     carried = read_or_none(noted) if ours(live) else None
-    known = known_ledger(live, copy) if ours(live) else Ledger()
+    known = known_ledger(live, copy) if ours(live) else ObjectLedger()
     before = earlier_ledger(live, known, items.lists, items.schema)
     mine, theirs = owned_fields(live, before)
     try:
@@ -119,8 +119,8 @@ def reversible_request(
 
 
 def _lists(
-    known: Ledger, before: Ledger, ledger: Ledger, asked: dict[str, Any], items: Items
-) -> dict[Path, tuple[Part, ...]]:
+    known: ObjectLedger, before: ObjectLedger, ledger: ObjectLedger, asked: dict[str, Any], items: ListItems
+) -> dict[Path, tuple[ListField, ...]]:
     """The fields that the patches set in lists: those of this request, and those of lists that it restores.
 
     A field that another manager has set since keeps its earliest value, as outside of lists.
@@ -146,13 +146,15 @@ def _lists(
     return {**returning, **kept}
 
 
-def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:
+def _unknown(live: dict[str, Any], ledger: ObjectLedger) -> FieldSet:
     """The fields that only modelyard owns and whose earlier values are not in the ledger."""
     alone = fieldset.difference(fieldset.difference(ours(live), others(live)), _NOTE_FIELDS)
     return fieldset.difference(alone, covered(ledger))
 
 
-def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any], last: FieldSet) -> Ledger:
+def _continued(
+    before: ObjectLedger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any], last: FieldSet
+) -> ObjectLedger:
     """The entries of a ledger that still count: fields that are asked for again, and fields that are restored now.
 
     A field that was restored and is asked for again counts as never taken.
@@ -167,7 +169,7 @@ def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[P
     owners = [each._replace(fields=fieldset.intersection(each.fields, members)) for each in before.owners]
     removed = fieldset.difference(before.to_hand_over, mine)
     absent = fieldset.union(fieldset.intersection(fieldset.difference(before.absent, removed), wanted), last)
-    return Ledger(
+    return ObjectLedger(
         values=held,
         items=fieldset.of(*there),
         absent=absent,
@@ -177,7 +179,9 @@ def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[P
     )
 
 
-def _taken(ledger: Ledger, live: dict[str, Any], mine: FieldSet, wanted: FieldSet, schema: merge.Type) -> Ledger:
+def _taken(
+    ledger: ObjectLedger, live: dict[str, Any], mine: FieldSet, wanted: FieldSet, schema: merge.Type
+) -> ObjectLedger:
     """The ledger, with the fields that a request takes and that the ledger lacks."""
     noted = [*(path for path, _ in ledger.values), *items(ledger.items)]
     new = fieldset.difference(fieldset.difference(wanted, mine), fieldset.union(in_items(noted), ledger.absent))
@@ -271,6 +275,6 @@ def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], 
     return finished(released, plan.ledger), gets_back(plan.ledger)
 
 
-def gets_back(ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
+def gets_back(ledger: ObjectLedger) -> dict[Path, tuple[Owner, ...]]:
     """The fields that an undo restores, with their owners."""
     return {path: ledger.owners_of(path) for path, _ in ledger.values if has(ledger.to_hand_over, path)}

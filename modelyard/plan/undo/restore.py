@@ -19,7 +19,18 @@ from modelyard.kube.merge.managed import entries, identity, with_entries
 from modelyard.kube.state import annotations_of
 from modelyard.names import FIELD_MANAGER, LEDGER_NOTE, STACK_NOTE
 from modelyard.plan.ownership import MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.plan.undo.ledger import Ledger, at, below, has, in_items, items, leaves, ours, replaced, write_ledger
+from modelyard.plan.undo.ledger import (
+    ObjectLedger,
+    at,
+    below,
+    has,
+    in_items,
+    items,
+    leaves,
+    ours,
+    replaced,
+    write_ledger,
+)
 from modelyard.plan.undo.lists import owned_fields, present
 
 NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
@@ -69,7 +80,7 @@ def _place(path: Path, live: Any) -> tuple[tuple[int, str], ...]:
     return tuple(place)
 
 
-def restorable_fields(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> dict[Path, Any]:
+def restorable_fields(ledger: ObjectLedger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> dict[Path, Any]:
     """The fields and items of a ledger to restore: those that only modelyard owns, and that are no longer wanted.
 
     A field that another manager also owns is simply dropped: it keeps that manager's value.
@@ -82,7 +93,7 @@ def _due(path: Path, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> bool
     return has(mine, path) and not has(theirs, path) and not has(wanted, path)
 
 
-def last_entries(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> FieldSet:
+def last_entries(ledger: ObjectLedger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> FieldSet:
     """The fields in maps and lists that were empty before and that are to be empty again."""
     members: list[Path] = []
     for path in fieldset.paths(ledger.empty):
@@ -100,7 +111,7 @@ def values_of(fields: FieldSet, live: Mapping[str, Any]) -> dict[Path, Any]:
     }
 
 
-def with_earlier_owners(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+def with_earlier_owners(body: dict[str, Any], ledger: ObjectLedger) -> dict[str, Any]:
     """The object with the waiting fields owned by their earlier owners; the same object if none waits.
 
     Only managedFields change, and the maps and lists that are to be empty again. Fields that modelyard no longer owns
@@ -110,7 +121,7 @@ def with_earlier_owners(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
     return _owned_anew(body, back, back, ledger) if back else body
 
 
-def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: Ledger) -> dict[str, Any]:
+def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: ObjectLedger) -> dict[str, Any]:
     """The object with ``drop`` no longer owned by modelyard, with ``back`` owned by the earlier owners, and without the
     entries in ``back`` of maps and lists that were empty.
     """
@@ -140,13 +151,13 @@ class Undo(NamedTuple):
     """What to apply: drops fields that did not exist before, except the last entries of maps and lists, and sets the
     earlier values of the others.
     """
-    ledger: Ledger
+    ledger: ObjectLedger
     """The ledger after the undo: every field is returning."""
     left: Mapping[Path, tuple[Owner, ...]]
     """Fields that stay as they are, because another manager owns them now."""
 
 
-def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
+def undo(body: dict[str, Any], ledger: ObjectLedger) -> Undo | None:
     """How to restore an object; None if modelyard owns nothing of it.
 
     Needs no schema, so an undo works without the program that wrote the ledger.
@@ -175,7 +186,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
     )
 
 
-def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+def finished(body: dict[str, Any], ledger: ObjectLedger) -> dict[str, Any]:
     """The object after its undo, without a trace of modelyard: with earlier owners, and without annotations."""
     mine = ours(body)
     after = _owned_anew(body, mine, fieldset.intersection(ledger.to_hand_over, mine), ledger)
@@ -184,7 +195,7 @@ def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
     return {**after, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
 
 
-def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
+def foreign(body: Mapping[str, Any], ledger: ObjectLedger) -> dict[Path, tuple[Owner, ...]]:
     """Fields of a ledger that another manager set after modelyard, with their current owners.
 
     After a scale to 0, ``spec.replicas`` has no owner, because the API server records none.

@@ -13,7 +13,7 @@ from modelyard.stack.words import few, plural
 _WORD = re.compile(r"[a-z]+(?=[ ,])")
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a finding is shown."""
 
     file: str
@@ -56,10 +56,10 @@ class Checked(NamedTuple):
         part = f"; {unplanned} could not be planned, so some checks did not run" if unplanned else ""
         return f"{plural(len(self.stacks), 'stack')} checked: {words}{hint}{part}"
 
-    def place(self, finding: Finding) -> Place:
+    def place(self, finding: Finding) -> Location:
         """Where to show a finding: in its own file, else its stack's, else the project's."""
         file = finding.file or self.stacks.get(finding.stack, "") or "Pulumi.yaml"
-        return Place((PurePosixPath(self.folder) / file).as_posix(), finding.line or 1, finding.column)
+        return Location((PurePosixPath(self.folder) / file).as_posix(), finding.line or 1, finding.column)
 
 
 def sentences(finding: Finding) -> tuple[str, ...]:

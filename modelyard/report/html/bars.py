@@ -38,7 +38,7 @@ class Bar(NamedTuple):
     high: float
 
 
-class Row(NamedTuple):
+class BarPair(NamedTuple):
     """One pair, drawn."""
 
     stack: int | None
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 class Chart(NamedTuple):
     """Rows, largest changes first, and the ticks of their common axis."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[BarPair, ...]
     ticks: tuple[tuple[float, str], ...]
     """Position in units of the drawing, and label."""
     total: Words | None
@@ -108,7 +108,7 @@ def _chart(pairs: Mapping[Pair, Words], least: Fraction, total: Words | None) ->
     number = math.ceil(most / step)
     top = step * number
     rows = tuple(
-        Row(pair.stack, pair.name, pairs[pair], (_bar(pair.before, top), _bar(pair.after, top)))
+        BarPair(pair.stack, pair.name, pairs[pair], (_bar(pair.before, top), _bar(pair.after, top)))
         for pair in sorted(pairs, key=lambda one: (-_weight(one), one.name))
     )
     ticks = ((round(at * WIDTH / number, 1), f"{float(step * at):,g}") for at in range(number + 1) if number)
@@ -140,7 +140,7 @@ _LEAST = Fraction(1, 100)
 _NOTHING = Money(Fraction(0), Fraction(0))
 
 
-class Cost(NamedTuple):
+class CostTexts(NamedTuple):
     """Amounts in USD an hour as texts without currency: ``1.29``, ``0–14.50``, ``unknown``."""
 
     before: str
@@ -155,12 +155,12 @@ class Cost(NamedTuple):
         return self[:3]
 
 
-def costs_of(document: Mapping[str, Any]) -> tuple[Cost | None, ...]:
+def costs_of(document: Mapping[str, Any]) -> tuple[CostTexts | None, ...]:
     """The cost of each stack in words, None if the document has none."""
     return tuple(None if cost is None else _in_words(cost) for cost in _costs(document))
 
 
-def total_cost(document: Mapping[str, Any]) -> Cost:
+def total_cost(document: Mapping[str, Any]) -> CostTexts:
     """The sums over the stacks whose cost is known before and after, so that you can compare the two."""
     costs = list(_costs(document))
     known = [usd for usd in map(_usd, costs) if None not in usd]
@@ -197,16 +197,16 @@ def _usd(cost: StackCost | None) -> tuple[Money | None, Money | None, Money | No
     return (None, None, None) if cost is None else (cost.before.usd, cost.after.usd, cost.delta.usd)
 
 
-def _in_words(cost: StackCost) -> Cost:
+def _in_words(cost: StackCost) -> CostTexts:
     amounts, change, *hours = words.stack_cost(cost)
     reasons = sorted({target.unknown for target in cost.targets if target.unknown})
     return _words(*_usd(cost), (amounts, f"change: {change}", *hours, *reasons))
 
 
-def _words(before: Money | None, after: Money | None, delta: Money | None, about: tuple[str, ...] = ()) -> Cost:
+def _words(before: Money | None, after: Money | None, delta: Money | None, about: tuple[str, ...] = ()) -> CostTexts:
     texts = words.money(before, ""), words.money(after, ""), words.difference(delta, "")
     was, will, change = (text.replace("USD ", "") for text in texts)
-    return Cost(was, will, change, about)
+    return CostTexts(was, will, change, about)
 
 
 def _sum(amounts: tuple[Money | None, ...]) -> Money:

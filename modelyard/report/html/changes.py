@@ -28,7 +28,7 @@ DEFAULT = "the API server’s default"
 MARKS = {"added": "+", "removed": "−", "deleted": "−", "changed": "±", "same": "="}
 
 
-class Field(NamedTuple):
+class ChangedField(NamedTuple):
     """One row of a diff. None stands for a missing field."""
 
     lead: str
@@ -40,7 +40,7 @@ class Field(NamedTuple):
     """What sets it: a patch, or a description of the source if no patch asks for it."""
 
 
-class Change(NamedTuple):
+class TargetChange(NamedTuple):
     """One change of one target, and the stacks with that change."""
 
     number: int
@@ -60,13 +60,13 @@ class Change(NamedTuple):
     """The codes of findings that need attention, the most serious first, by what became of them."""
     versions: tuple[tuple[str, str], ...]
     """The patches that the target uses in another version: the name, and how the version changes."""
-    fields: tuple[Field, ...]
+    fields: tuple[ChangedField, ...]
     gist: str
     """The first field in a few words, to distinguish folded changes of one target."""
     open: bool
 
 
-class Submission(NamedTuple):
+class SubmissionChange(NamedTuple):
     """What differs for the next apply or submission, and the stacks with that difference."""
 
     title: str
@@ -74,15 +74,15 @@ class Submission(NamedTuple):
     mark: str
     status: str
     stacks: tuple[str, ...]
-    fields: tuple[Field, ...]
+    fields: tuple[ChangedField, ...]
     open: bool
 
 
-def submissions_of(document: Mapping[str, Any]) -> tuple[Submission, ...]:
+def submissions_of(document: Mapping[str, Any]) -> tuple[SubmissionChange, ...]:
     """What differs for the next apply or submission, in the document's order."""
     submissions = document.get("submissions", ())
     return tuple(
-        Submission(
+        SubmissionChange(
             title=f"{one['kind']} {one['name']}".rstrip(),
             words={"added": "new", "removed": "gone", "changed": "changed"}[one["status"]],
             mark=MARKS[one["status"]],
@@ -95,7 +95,7 @@ def submissions_of(document: Mapping[str, Any]) -> tuple[Submission, ...]:
     )
 
 
-def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
+def changes_of(document: Mapping[str, Any]) -> tuple[TargetChange, ...]:
     """The changes in the document's order; the stacks refer to them by number."""
     changes = document["changes"]
     members: list[list[tuple[int, str]]] = [[] for _ in changes]
@@ -122,9 +122,9 @@ def _version_words(before: str | None, after: str | None) -> str:
     return f"{before} → {after}"
 
 
-def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]], is_open: bool) -> Change:
+def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]], is_open: bool) -> TargetChange:
     fields = tuple(map(_field, one["fields"]))
-    return Change(
+    return TargetChange(
         number=number,
         target=one["target"],
         kind=one["kind"],
@@ -161,7 +161,7 @@ def _codes(findings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]
             yield words, codes
 
 
-def _gist(fields: tuple[Field, ...]) -> str:
+def _gist(fields: tuple[ChangedField, ...]) -> str:
     if not fields:
         return ""
     first = fields[0]
@@ -177,12 +177,12 @@ def _short(value: str | None) -> str:
     return value if len(value) <= _GIST and "\n" not in value else "…"
 
 
-def _field(field: Mapping[str, Any]) -> Field:
+def _field(field: Mapping[str, Any]) -> ChangedField:
     path = field["field"]
     both = [value_text(field[side]) for side in ("before", "after") if side in field]
     say = exactly if len(both) == 2 and both[0] == both[1] else value_text
     lead = next((each for each in _PLAIN if path.startswith(each)), "")
-    return Field(
+    return ChangedField(
         lead,
         path.removeprefix(lead),
         say(field["before"]) if "before" in field else None,

@@ -21,7 +21,7 @@ SHOWN = 12
 _PLACE = ("stack", "file", "line", "column")
 
 
-class Place(NamedTuple):
+class Occurrence(NamedTuple):
     """A stack with the finding, and the line that causes it; or the project, if no stack owns the finding."""
 
     stack: int | None
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     """The location's address on the code host; empty if it has none."""
 
 
-class Item(NamedTuple):
+class ShownOnPage(NamedTuple):
     """One finding, with all its places."""
 
     number: int
@@ -47,7 +47,7 @@ class Item(NamedTuple):
     remedy: str
     target: str
     waived: str
-    places: tuple[Place, ...]
+    places: tuple[Occurrence, ...]
 
 
 class Family(NamedTuple):
@@ -56,12 +56,12 @@ class Family(NamedTuple):
     code: str
     severity: str
     title: str
-    items: tuple[Item, ...]
+    items: tuple[ShownOnPage, ...]
     stacks: int
     open: bool
 
 
-class Part(NamedTuple):
+class OutcomeFindings(NamedTuple):
     """The findings with the same outcome."""
 
     name: str
@@ -72,7 +72,7 @@ class Part(NamedTuple):
     open: bool
 
 
-def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[Part, ...]:
+def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[OutcomeFindings, ...]:
     """The findings by part, the most severe first within each."""
     link = no_links if links is None else links.at
     titles = {code: one.title for code, one in _known(document).items()}
@@ -80,7 +80,7 @@ def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[P
     number = 0
     for name, words in PARTS.items():
         alike = _alike(document, name, link(name))
-        families: dict[tuple[str, ...], list[Item]] = {}
+        families: dict[tuple[str, ...], list[ShownOnPage]] = {}
         for values, places in sorted(alike.items(), key=lambda pair: _rank(dict(pair[0]))):
             one = dict(values)
             key = (one["severity"], one["code"], "waived" if one.get("waived") else "")
@@ -97,11 +97,11 @@ def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[P
             )
             for (severity, code, waived), items in families.items()
         )
-        parts.append(Part(name, words.capitalize(), listed, document["summary"].get(name, {}), name in OPEN))
+        parts.append(OutcomeFindings(name, words.capitalize(), listed, document["summary"].get(name, {}), name in OPEN))
     return tuple(parts)
 
 
-def texts_of(document: Mapping[str, Any], parts: Iterable[Part]) -> tuple[Explanation, ...]:
+def texts_of(document: Mapping[str, Any], parts: Iterable[OutcomeFindings]) -> tuple[Explanation, ...]:
     """The explanations of every code that occurs, by code."""
     known = _known(document)
     codes = {family.code for part in parts for family in part.families}
@@ -114,11 +114,11 @@ def _known(document: Mapping[str, Any]) -> dict[str, Explanation]:
     return {**explanations(), **rules}
 
 
-def _alike(document: Mapping[str, Any], part: str, link: Link) -> dict[tuple[tuple[str, Any], ...], list[Place]]:
-    found: dict[tuple[tuple[str, Any], ...], list[Place]] = {}
+def _alike(document: Mapping[str, Any], part: str, link: Link) -> dict[tuple[tuple[str, Any], ...], list[Occurrence]]:
+    found: dict[tuple[tuple[str, Any], ...], list[Occurrence]] = {}
     for finding in _of_part(document.get("project", {}).get("findings", {}), part):
         at = _location(finding)
-        found.setdefault(_values(finding), []).append(Place(None, PROJECT, at, at, link(at)))
+        found.setdefault(_values(finding), []).append(Occurrence(None, PROJECT, at, at, link(at)))
     for index, stack in enumerate(document["stacks"]):
         for finding in _of_part(stack["findings"], part):
             found.setdefault(_values(finding), []).append(_place(index, stack, finding, link))
@@ -153,11 +153,11 @@ def _location(finding: Mapping[str, Any]) -> str:
     return ":".join(str(finding[part]) for part in ("file", "line", "column") if finding.get(part))
 
 
-def _place(index: int, stack: Mapping[str, Any], finding: Mapping[str, Any], link: Link) -> Place:
+def _place(index: int, stack: Mapping[str, Any], finding: Mapping[str, Any], link: Link) -> Occurrence:
     location, line = _location(finding), finding.get("line", 0)
     own = finding.get("file", "") == stack["file"]
     short = f"line {line}" if own and line else "" if own else location
-    return Place(index, stack["stack"], location, short, link(location))
+    return Occurrence(index, stack["stack"], location, short, link(location))
 
 
 def _rank(finding: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -171,8 +171,8 @@ def _rank(finding: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _item(number: int, one: Mapping[str, Any], places: list[Place]) -> Item:
-    return Item(
+def _item(number: int, one: Mapping[str, Any], places: list[Occurrence]) -> ShownOnPage:
+    return ShownOnPage(
         number=number,
         severity=one["severity"],
         code=one["code"],

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modelyard.plan.cost.words import UNKNOWN
-from modelyard.report.html.bars import Cost, difference, total_cost
+from modelyard.report.html.bars import CostTexts, difference, total_cost
 from modelyard.report.html.findings import PARTS, SEVERITIES, WORDS
 from modelyard.stack.words import plural
 
@@ -33,7 +33,7 @@ class Tally(NamedTuple):
     number: int
 
 
-class Row(NamedTuple):
+class ChangedStack(NamedTuple):
     """One changed stack."""
 
     stack: int
@@ -53,7 +53,7 @@ class Row(NamedTuple):
     gpus: tuple[int, int] | None
     """GPUs of all its targets before and after; None if unknown."""
     gpu_delta: str
-    cost: Cost | None
+    cost: CostTexts | None
     new: tuple[Tally, ...]
     """Severities with a new finding."""
     quieted: tuple[str, ...]
@@ -141,23 +141,23 @@ def _arrow(before: str, after: str) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-def rows_of(document: Mapping[str, Any], costs: Sequence[Cost | None]) -> tuple[Row, ...]:
+def rows_of(document: Mapping[str, Any], costs: Sequence[CostTexts | None]) -> tuple[ChangedStack, ...]:
     """The changed stacks: blocked stacks first, then by their new findings, then by name."""
     rows = [_row(at, stack, document, costs[at]) for at, stack in enumerate(document["stacks"])]
     return tuple(sorted(rows, key=_gravity))
 
 
-def _gravity(row: Row) -> tuple[Any, ...]:
+def _gravity(row: ChangedStack) -> tuple[Any, ...]:
     new = {tally.severity: tally.number for tally in row.new}
     return not row.unplanned, not row.blocked, *(-new.get(name, 0) for name in SEVERITIES[:2]), row.name
 
 
-def _row(at: int, stack: Mapping[str, Any], document: Mapping[str, Any], cost: Cost | None) -> Row:
+def _row(at: int, stack: Mapping[str, Any], document: Mapping[str, Any], cost: CostTexts | None) -> ChangedStack:
     changes, submissions = document["changes"], document.get("submissions", ())
     gpus = (stack["gpus"]["before"], stack["gpus"]["after"]) if stack["gpus"] is not None else None
     findings = stack["findings"]
     new = [finding["severity"] for finding in findings["new"] if not finding.get("waived")]
-    return Row(
+    return ChangedStack(
         stack=at,
         name=stack["stack"],
         file=stack["file"],

@@ -13,7 +13,7 @@ import jinja2
 
 from modelyard.report.code_host import Links
 from modelyard.report.html import bars, findings, overview
-from modelyard.report.html.bars import Cost, cost_chart, costs_of
+from modelyard.report.html.bars import CostTexts, cost_chart, costs_of
 from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
 from modelyard.report.html.text import breakable, inline, markdown, visible
 from modelyard.report.preview.words import happens, live_lines_of
@@ -23,7 +23,7 @@ Move = Literal["same", "up", "down", "new", "gone", "none"]
 MOVES: dict[Move, str] = {"up": "upgraded", "down": "downgraded", "new": "new here", "gone": "no longer used"}
 
 
-class Cell(NamedTuple):
+class PatchCell(NamedTuple):
     """One patch in one stack."""
 
     move: Move
@@ -31,13 +31,13 @@ class Cell(NamedTuple):
     after: str
 
 
-class Row(NamedTuple):
+class StackRow(NamedTuple):
     """One stack."""
 
     stack: int
     """The stack's index in the document."""
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[PatchCell, ...]
     """One per patch; empty if unknown."""
     why: str
     """Why the versions are unknown, empty if they are known."""
@@ -47,7 +47,7 @@ class Matrix(NamedTuple):
     """All changed stacks by all their patches."""
 
     patches: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[StackRow, ...]
     moved: tuple[int, ...]
     """The number of stacks in which each patch changes its version, is new or is gone."""
 
@@ -61,7 +61,7 @@ def matrix_of(document: Mapping[str, Any]) -> Matrix:
             if not _why(stack):
                 moved[one["name"]] = moved.get(one["name"], 0) + (one["before"] != one["after"])
     names = tuple(sorted(moved, key=lambda name: (not moved[name], name)))
-    rows = tuple(Row(at, stack["stack"], _cells(stack, names), _why(stack)) for at, stack in enumerate(stacks))
+    rows = tuple(StackRow(at, stack["stack"], _cells(stack, names), _why(stack)) for at, stack in enumerate(stacks))
     return Matrix(names, rows, tuple(moved[name] for name in names))
 
 
@@ -71,12 +71,12 @@ def _why(stack: Mapping[str, Any]) -> str:
     return "stack file deleted" if stack["status"] == "removed" else ""
 
 
-def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Cell, ...]:
+def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[PatchCell, ...]:
     if _why(stack):
         return ()
     known = {one["name"]: (one["before"], one["after"]) for one in stack.get("patches", ())}
     versions = (known.get(name, (None, None)) for name in names)
-    return tuple(Cell(_move(before, after), before or "", after or "") for before, after in versions)
+    return tuple(PatchCell(_move(before, after), before or "", after or "") for before, after in versions)
 
 
 def _move(before: str | None, after: str | None) -> Move:
@@ -166,7 +166,9 @@ def html_page(document: Mapping[str, Any], *, title: str, links: Links | None = 
     )
 
 
-def _choices(document: Mapping[str, Any], parts: tuple[findings.Part, ...]) -> dict[str, list[tuple[str, str]]]:
+def _choices(
+    document: Mapping[str, Any], parts: tuple[findings.OutcomeFindings, ...]
+) -> dict[str, list[tuple[str, str]]]:
     """The choices of each filter: value and words."""
     stacks = document["stacks"]
     states = {stack["status"] for stack in stacks}
@@ -248,7 +250,7 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def browser_data(
-    document: Mapping[str, Any], parts: Iterable[findings.Part], costs: Sequence[Cost | None]
+    document: Mapping[str, Any], parts: Iterable[findings.OutcomeFindings], costs: Sequence[CostTexts | None]
 ) -> dict[str, Any]:
     """Stacks with numbers instead of texts: texts of changes, findings, node lists and scenes are stored once."""
     places, scenes = _Once(), _Once()
@@ -315,7 +317,7 @@ def _stack(
     found: list[list[Any]],
     submissions: list[int],
     *,
-    cost: Cost | None,
+    cost: CostTexts | None,
     places: _Once,
     scenes: _Once,
 ) -> dict[str, Any]:

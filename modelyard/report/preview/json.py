@@ -22,7 +22,7 @@ from modelyard.preview import (
 from modelyard.preview.topology import topology_to_json
 from modelyard.preview.values import Moved, Relaxed, Waived
 from modelyard.report.json import without_absent
-from modelyard.report.preview.outcome import Outcome, outcomes, title
+from modelyard.report.preview.outcome import StackOutcome, outcomes, title
 
 FORMAT_VERSION = 1
 
@@ -65,7 +65,7 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: StackOutcome) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in outcome._asdict().items()}
 
 

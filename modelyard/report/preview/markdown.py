@@ -8,11 +8,10 @@ from modelyard.plan.cost.words import UNKNOWN, hours_words
 from modelyard.preview import Group, Preview, StackDiff, SubmissionGroup, grouped_submissions
 from modelyard.report import markdown
 from modelyard.report.code_host import Link, Links, no_links
-from modelyard.report.fields import Item as Change
-from modelyard.report.fields import Row, apart
+from modelyard.report.fields import FieldItem, FieldRow, apart
 from modelyard.report.finding import ShownFinding, alike, tally
 from modelyard.report.markdown import Item, Section, chosen, code, complete, filled, folded, html, linked, prose, text
-from modelyard.report.preview.outcome import Outcome, next_command, outcomes, title, unaffected
+from modelyard.report.preview.outcome import StackOutcome, next_command, outcomes, title, unaffected
 from modelyard.report.preview.words import (
     MOVED,
     RELAXED,
@@ -94,7 +93,7 @@ def preview_markdown(preview: Preview, *, limit: int = LIMIT, report: str = "", 
     return "\n".join([top, *filter(None, (table, *parts, tail))]).rstrip("\n") + "\n"
 
 
-def _top(preview: Preview, happens: Sequence[Outcome], report: str, limit: int) -> Iterator[str]:
+def _top(preview: Preview, happens: Sequence[StackOutcome], report: str, limit: int) -> Iterator[str]:
     """What will happen, in words, then the compared commits and the numbers."""
     yield MARK
     yield f"## modelyard: {_fitted(title(preview, happens), _TITLE)}"
@@ -116,7 +115,7 @@ def _top(preview: Preview, happens: Sequence[Outcome], report: str, limit: int) 
         yield from _codes(RELAXED.capitalize(), parts.relaxed, limit // 16)
 
 
-def _happens(preview: Preview, found: Sequence[Outcome], room: int) -> Iterator[str]:
+def _happens(preview: Preview, found: Sequence[StackOutcome], room: int) -> Iterator[str]:
     """The sentences of every outcome, the most serious first, as far as there is room."""
     rest = unaffected(preview)
     if len(found) == 1:
@@ -273,7 +272,7 @@ Whole = Callable[[list[str], int], str]
 
 
 def sections(
-    preview: Preview, happens: Sequence[Outcome], room: int, *, linked: bool, links: Links | None = None
+    preview: Preview, happens: Sequence[StackOutcome], room: int, *, linked: bool, links: Links | None = None
 ) -> list[Section]:
     """New findings, those that the change waives or no longer checks, changes, what differs for the next apply or
     submission, then findings that are fixed or still there; empty sections are left out.
@@ -350,7 +349,7 @@ def _change(group: Group, *, opened: bool) -> Item:
     return Item(tuple(forms))
 
 
-def _order(one: Outcome, *, opened: bool) -> Item:
+def _order(one: StackOutcome, *, opened: bool) -> Item:
     """The steps of an apply in order."""
     steps = "\n".join(f"{number}. {prose(step)}" for number, step in enumerate(one.steps, 1))
     summary = f"The apply of {html(few(one.stacks, NAMES))}, in order"
@@ -377,7 +376,7 @@ def _submission(group: SubmissionGroup, *, opened: bool) -> Item:
     return Item((folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")))
 
 
-def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
+def _tables(parts: Iterable[tuple[str, tuple[FieldRow, ...]]]) -> Iterator[str]:
     """Rows in tables, each below the patch or other cause that asks for them."""
     left = _FIELDS
     for patch, rows in parts:
@@ -397,7 +396,7 @@ def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
         yield f"_{plural(-left, 'more field')}._"
 
 
-def _values(item: Change) -> tuple[str, str]:
+def _values(item: FieldItem) -> tuple[str, str]:
     """Both values, only the differing part of long values; empty for a missing value."""
     if item.before is merge.ABSENT or item.after is merge.ABSENT:
         sides = (item.before, item.after)

@@ -10,7 +10,7 @@ from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN
 from modelyard.plan.target import OLD_PODS
 from modelyard.preview import Preview, StackDiff, TargetDiff
 from modelyard.preview.values import HOLDS_DATA, RISKS, Risk
-from modelyard.probes import Drain
+from modelyard.probes import BackendDrain
 from modelyard.probes.values import PATIENCE
 from modelyard.report.preview.words import SUBMITTED, cost_words, object_name
 from modelyard.stack.durations import in_words
@@ -26,7 +26,7 @@ _REASONS = 2
 """Reasons for an unknown cost that a sentence names."""
 
 
-class Outcome(NamedTuple):
+class StackOutcome(NamedTuple):
     """What the change does in one stack, or in each of several stacks where it does the same."""
 
     stacks: tuple[str, ...]
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
         return f"{self.subject} {self.headline}"
 
 
-def outcomes(preview: Preview) -> tuple[Outcome, ...]:
+def outcomes(preview: Preview) -> tuple[StackOutcome, ...]:
     """What happens in the stacks that change, the most serious first, and stacks where the same happens once."""
     found: dict[tuple[Risk, str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for stack in preview.stacks:
@@ -60,11 +60,11 @@ def outcomes(preview: Preview) -> tuple[Outcome, ...]:
         headline = _headline(stack, actions)
         what = stack.risk, headline, tuple(_sentences(stack, headline, actions)), tuple(_steps(stack))
         found.setdefault(what, []).append(stack.stack)
-    every = [Outcome(tuple(names), *what) for what, names in found.items()]
+    every = [StackOutcome(tuple(names), *what) for what, names in found.items()]
     return tuple(sorted(every, key=lambda one: RISKS.index(one.risk)))
 
 
-def title(preview: Preview, shown: Sequence[Outcome]) -> str:
+def title(preview: Preview, shown: Sequence[StackOutcome]) -> str:
     """The outcomes in one line: the most serious, and how many others change or cannot be applied."""
     total = len(preview.stacks) + len(preview.unchanged)
     if not shown:
@@ -176,12 +176,12 @@ def _moves(target: TargetDiff) -> tuple[int, ...]:
     return target.stops_pods, target.replaces_pods, target.starts_pods
 
 
-def _drains(stack: StackDiff) -> dict[str, Drain]:
+def _drains(stack: StackDiff) -> dict[str, BackendDrain]:
     """The wait of each target that has one."""
     return {name: drain for drain in stack.drains for name in drain.targets}
 
 
-def _unreported(stack: StackDiff) -> tuple[Drain, NoJobSource] | None:
+def _unreported(stack: StackDiff) -> tuple[BackendDrain, NoJobSource] | None:
     """The first wait that fails at once, because the stack names no source of the backend's jobs."""
     drains = _drains(stack)
     waits = (drains[step.target] for step in stack.steps if step.phase == "drain")

@@ -6,7 +6,7 @@ from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN, short_cost
 from modelyard.preview import Group, Preview, SubmissionGroup, grouped_submissions
 from modelyard.report.fields import rows_text
 from modelyard.report.finding import alike, shown_text, tally
-from modelyard.report.preview.outcome import Outcome, next_command, outcomes, title
+from modelyard.report.preview.outcome import StackOutcome, next_command, outcomes, title
 from modelyard.report.preview.words import (
     MOVED,
     RELAXED,
@@ -54,7 +54,7 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
     return [*lines, *(hanging(words, 2, style.columns) if step.command else [])]
 
 
-def _happens(found: Sequence[Outcome], style: Style) -> Iterator[str]:
+def _happens(found: Sequence[StackOutcome], style: Style) -> Iterator[str]:
     """The sentences of every outcome, the most serious first, and the steps of those whose order matters."""
     for one in found:
         words = one.sentences if len(found) == 1 else (f"{one.title}.", *one.sentences)

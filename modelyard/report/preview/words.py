@@ -20,7 +20,7 @@ from modelyard.preview import (
     grouped_submissions,
 )
 from modelyard.preview.values import Moved, Offline, Pending, Relaxed, Unlisted, Waived
-from modelyard.report.fields import Row, asked_by, rows_by, rows_of
+from modelyard.report.fields import FieldRow, asked_by, rows_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
 from modelyard.report.values import NAMES, kind_and_name, some
@@ -49,7 +49,7 @@ _HAPPENS = {
 _BECOMES = {"added": "new", "removed": "gone", "changed": ""}
 
 
-class Parts(NamedTuple):
+class FindingParts(NamedTuple):
     """The findings that need attention in all stacks and in the project, by what became of them.
 
     Findings that the change waives, relaxes or changes say so in their detail.
@@ -64,10 +64,10 @@ class Parts(NamedTuple):
     """Findings with the same text as before."""
 
 
-def parts_of(preview: Preview) -> Parts:
+def parts_of(preview: Preview) -> FindingParts:
     """The findings of a preview, project findings first."""
     every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
-    return Parts(
+    return FindingParts(
         new=loud(finding for one in every for finding in one.new),
         waived=loud(waived_words(waived) for one in every for waived in one.waived),
         relaxed=loud(relaxed_words(relaxed) for one in every for relaxed in one.relaxed),
@@ -205,13 +205,13 @@ def submission_words(group: SubmissionGroup) -> str:
     return " · ".join(filter(None, (f"in {few(group.stacks, NAMES)}", _BECOMES[group.change.status])))
 
 
-def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
+def submission_rows(change: SubmissionDiff) -> tuple[FieldRow, ...]:
     """The fields of a submission in rows; for a new or deleted one, a single row."""
     rows = rows_of(change.fields)
     if change.status == "changed":
         return rows
     items = (item._replace(name=" ".join(filter(None, (row.label, item.name)))) for row in rows for item in row.items)
-    return (Row("", tuple(items)),)
+    return (FieldRow("", tuple(items)),)
 
 
 def happens(status: str, *, created: bool) -> str:
@@ -325,7 +325,7 @@ def same_words(groups: Iterable[Group]) -> str:
 _NAMES_OBJECT = (("kind",), ("metadata", "name"))
 
 
-def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[FieldRow, ...]], ...]:
     """The changed fields in rows, by the patch at the head that asks for them, without those that name the object."""
     fields = (one for one in change.fields if tuple(one.path) not in _NAMES_OBJECT)
     return rows_by(fields, asked_by, one_container=True)

@@ -12,7 +12,7 @@ from modelyard.hardware.partitions import slice_of
 from modelyard.hiding import Confidential
 from modelyard.runs.jobs.environment import job_environment
 from modelyard.runs.jobs.template import Submission, check_growth, chosen_template, submission
-from modelyard.stack.config import Path, Stack, about_entries
+from modelyard.stack.config import Stack, StackPath, about_entries
 from modelyard.stack.jobs import Engine, Job, Resource, Spark
 from modelyard.stack.names import fresh, lasting, repeated
 from modelyard.stack.waivers import waive
@@ -164,7 +164,7 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     """Why a job cannot have a run, regardless of waivers."""
     resource = _resource(stack, job)
     remote = resource.remote if resource is not None else None
-    where: Path = ("jobs", index)
+    where: StackPath = ("jobs", index)
     if (wrong := unfit_resource(stack, index, job, resource)) is not None:
         return wrong._replace(code="RES214")
     if resource is not None and remote is not None and remote.cluster is None:
@@ -219,7 +219,7 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
     for one in everything:
         if not is_deployed(config, one) or team_of_resource(one) not in sent:
             continue
-        where: Path = jobs[one.jobs[0][0].name] if one.own else places[one.resource.name]
+        where: StackPath = jobs[one.jobs[0][0].name] if one.own else places[one.resource.name]
         yield stack.finding(
             "QUE011",
             Severity.WARNING,
@@ -232,7 +232,7 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
 
 def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
     """Why runs of a job in worker clusters do not work as in the home cluster."""
-    where: Path = ("jobs", index)
+    where: StackPath = ("jobs", index)
     team = job.team or one.resource.team
     if job.engine == "spark":
         yield stack.finding(
@@ -302,12 +302,12 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
             continue
         one = sizes.get(id(job))
         for path, what, remedy in (*_wrong(job, one), *_beside(stack, job, one)):
-            where: Path = ("jobs", index, *path)
+            where: StackPath = ("jobs", index, *path)
             yield stack.finding("RES220", Severity.ERROR, where, f"job {job.name} {what}", remedy)
         yield from _memory(stack, index, job, one)
 
 
-def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
+def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[StackPath, str, str]]:
     """The settings with which a Spark job cannot run: where they are, what is wrong, and what to do."""
     spark = job.spark
     if spark.version is None:
@@ -334,7 +334,7 @@ def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
         yield ("spark", "leastExecutors"), what, f"set leastExecutors to {most} or less"
 
 
-def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
+def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[StackPath, str, str]]:
     """Settings that Spark's pods cannot have and the pods of other jobs can."""
     resource = one.resource if one is not None else None
     named = job.environment or (resource.environment if resource is not None else None)
@@ -348,7 +348,7 @@ def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, s
 
 def _memory(stack: Stack, index: int, job: Job, one: Sized | None) -> Iterator[Finding]:
     """Checks whether the pods have memory for a heap next to the overhead."""
-    pods: list[tuple[str, str, Fraction, Path]] = [
+    pods: list[tuple[str, str, Fraction, StackPath]] = [
         ("driver", "has", driver_of(job.spark)["memory"], ("jobs", index, "spark", "driverMemory"))
     ]
     if one is not None:

@@ -2,7 +2,7 @@
 
 Owns reading a notebook, with its parameters and the rules of the workspace that Jupyter and the job share
 (``reading``), and the choice of flavor, GPU model and number of GPUs (``choice``). Reports everything wrong at once,
-each as a ``Problem``.
+each as a ``NotebookProblem``.
 
 Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster or render templates.
 """
@@ -17,8 +17,16 @@ from modelyard.runs.notebooks.choice import (
     notebook_facts,
     products_of,
 )
-from modelyard.runs.notebooks.offer import Allowance, Free, Offer, Part, offer
-from modelyard.runs.notebooks.reading import Notebook, Place, Problem, job_name, locate, parse_parameters, read_notebook
+from modelyard.runs.notebooks.offer import Allowance, Free, GpuSlice, NotebookOffer, offer
+from modelyard.runs.notebooks.reading import (
+    Notebook,
+    NotebookPaths,
+    NotebookProblem,
+    job_name,
+    locate,
+    parse_parameters,
+    read_notebook,
+)
 
 __all__ = [
     "TEMPLATE",
@@ -26,11 +34,11 @@ __all__ = [
     "Choice",
     "Chosen",
     "Free",
+    "GpuSlice",
     "Notebook",
-    "Offer",
-    "Part",
-    "Place",
-    "Problem",
+    "NotebookOffer",
+    "NotebookPaths",
+    "NotebookProblem",
     "choose",
     "job_name",
     "labels_of",

@@ -10,7 +10,7 @@ from modelyard import quantity
 from modelyard.hardware import near_gpus, not_one_gpu, products, resolve
 from modelyard.hardware.partitions import Slice, partition_gpu, slices
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
-from modelyard.runs.notebooks.reading import Place, Problem
+from modelyard.runs.notebooks.reading import NotebookPaths, NotebookProblem
 from modelyard.stack.config import Allocation, Config, Stack
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Flavor, Partition, Team, Toleration
@@ -51,52 +51,56 @@ class Chosen(NamedTuple):
     """The slice that the submission gets as its GPU; None: whole GPUs."""
 
 
-def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
+def choose(config: Config, choice: Choice) -> Chosen | tuple[NotebookProblem, ...]:
     """The flavor, GPUs and queue of a submission, or everything that is wrong with the choice."""
-    problems: list[Problem] = []
+    problems: list[NotebookProblem] = []
     team = _team(config, choice, problems)
     gpus, allocation = _gpus(config, choice, problems)
     flavor = _flavor(config, choice, team, None if allocation == "partial" else gpus, problems)
     part = _part(config, choice, flavor, team, problems) if allocation == "partial" else None
     known = [one.name for one in config.priorities]
     if choice.priority is not None and choice.priority not in known:
-        problems.append(Problem(_no("priority", choice.priority), instead(choice.priority, known, "priorities")))
+        problems.append(
+            NotebookProblem(_no("priority", choice.priority), instead(choice.priority, known, "priorities"))
+        )
     elif choice.priority is not None and team is None and not problems:
-        problems.append(Problem("without a team nothing is queued, so --priority has no effect", "leave it out"))
+        problems.append(
+            NotebookProblem("without a team nothing is queued, so --priority has no effect", "leave it out")
+        )
     if problems or flavor is None:
         return tuple(problems)
     return Chosen(flavor=flavor, gpus=gpus, allocation=allocation, team=team, priority=choice.priority, part=part)
 
 
-def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | None:
+def _team(config: Config, choice: Choice, problems: list[NotebookProblem]) -> Team | None:
     everyone = {team.name: team for team in config.teams}
     known = {team.name: team for team in teams_here(config)}
     if choice.team is not None and choice.team not in everyone:
-        problems.append(Problem(_no("team", choice.team), instead(choice.team, known, "teams")))
+        problems.append(NotebookProblem(_no("team", choice.team), instead(choice.team, known, "teams")))
     elif (choice.team is not None and choice.team not in known) or (everyone and not known):
         whose = f"team {choice.team}" if choice.team is not None else "all teams"
         summary = f"jobs of {whose} run in worker clusters, which do not have the notebook and its volume"
         remedy = f"use --team {' or '.join(known)}" if known else "the stack needs a team without clusters"
-        problems.append(Problem(summary, remedy))
+        problems.append(NotebookProblem(summary, remedy))
     elif choice.team is None and len(known) > 1:
-        problems.append(Problem("the stack has several teams", f"use --team {' or '.join(known)}"))
+        problems.append(NotebookProblem("the stack has several teams", f"use --team {' or '.join(known)}"))
     if choice.team is not None:
         return known.get(choice.team)
     return next(iter(known.values())) if len(known) == 1 else None
 
 
 def _flavor(
-    config: Config, choice: Choice, team: Team | None, whole: int | None, problems: list[Problem]
+    config: Config, choice: Choice, team: Team | None, whole: int | None, problems: list[NotebookProblem]
 ) -> Flavor | None:
     """The only flavor that fits the choice; the team must be able to hold ``whole`` of its GPUs; None: any number."""
     gpu = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and gpu is None:
         summary = _empty("GPU", choice.device) or not_one_gpu(choice.device)
-        problems.append(Problem(summary, near_gpus(choice.device)))
+        problems.append(NotebookProblem(summary, near_gpus(choice.device)))
     known = flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
-        problems.append(Problem(_no("flavor", choice.flavor), instead(choice.flavor, names, "flavors")))
+        problems.append(NotebookProblem(_no("flavor", choice.flavor), instead(choice.flavor, names, "flavors")))
         return None
     if choice.device is not None and gpu is None:
         return None
@@ -116,33 +120,33 @@ def _flavor(
         [f"flavor {choice.flavor}"] * bool(choice.flavor) + [f"the GPU {choice.device}"] * bool(choice.device)
     )
     if mine:
-        problems.append(Problem(_several(what), f"use --flavor {' or '.join(one.name for one in mine)}"))
+        problems.append(NotebookProblem(_several(what), f"use --flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is None:
         if whole is not None and any(flavor in gpu_flavors(config, one) for one in teams for flavor in able):
             summary = f"no team can ever have {plural(whole, 'whole GPU')} of {what or 'any flavor'} at once"
             fewer = any(flavor in _theirs(config, one, 1) for one in teams for flavor in able)
             other = "single" if fewer else "partial" if config.partitions else ""
             problems.append(
-                Problem(summary, f"use --allocation {other}, or raise a quota" if other else "raise a quota")
+                NotebookProblem(summary, f"use --allocation {other}, or raise a quota" if other else "raise a quota")
             )
             return None
         have = " or ".join(dict.fromkeys(flavor.name for flavor in theirs))
         remedy = f"choose a flavor that a team has: {have}" if have else "give a team a quota of them"
-        problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", remedy))
+        problems.append(NotebookProblem(f"no team has GPUs of {what or 'any flavor'}", remedy))
     elif able and team is not None:
         if whole is not None and whole > 1 and any(flavor in _theirs(config, team, 1) for flavor in able):
             summary = f"team {team.name} can never have {whole} GPUs of {what or 'any flavor'} at once"
-            problems.append(Problem(summary, "use --allocation single, or raise its quota"))
+            problems.append(NotebookProblem(summary, "use --allocation single, or raise its quota"))
             return None
         parted = whole is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
         summary = f"team {team.name} has no {'whole ' * parted}GPUs of {what or 'any flavor'}"
         remedy = "give it a quota of them"
         if theirs:
             remedy = f"choose a flavor that it has: {listed([one.name for one in theirs])}"
-        problems.append(Problem(summary, remedy + "; or use --allocation partial" * parted))
+        problems.append(NotebookProblem(summary, remedy + "; or use --allocation partial" * parted))
     else:
         have = listed([f"{one.gpu or 'no GPU'} ({one.name or 'gpu.model of the stack'})" for one in known.values()])
-        problems.append(Problem(f"no nodes match {what}", f"choose {have}"))
+        problems.append(NotebookProblem(f"no nodes match {what}", f"choose {have}"))
     return None
 
 
@@ -159,31 +163,31 @@ def _several(what: str) -> str:
     return f"several flavors have {what}" if what else "the stack has several flavors"
 
 
-def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:
+def _gpus(config: Config, choice: Choice, problems: list[NotebookProblem]) -> tuple[int, Allocation]:
     """GPUs of the pool, whole ones or slices."""
     named = choice.partition or choice.slice
     allocation = choice.allocation or ("partial" if named else "single")
     if named and allocation != "partial":
         summary = f"a partition gives a part of a GPU, but --allocation {allocation} needs whole GPUs"
-        problems.append(Problem(summary, "leave one of them out"))
+        problems.append(NotebookProblem(summary, "leave one of them out"))
     if allocation == "multi_gpu" and config.gpu.per_worker < 2:
         summary = f"multi_gpu uses gpu.perWorker GPUs, which is {config.gpu.per_worker}"
-        problems.append(Problem(summary, "use --allocation single, or set gpu.perWorker to 2 or more"))
+        problems.append(NotebookProblem(summary, "use --allocation single, or set gpu.perWorker to 2 or more"))
     return config.gpu.per_worker if allocation == "multi_gpu" else 1, allocation
 
 
 def _part(
-    config: Config, choice: Choice, flavor: Flavor | None, team: Team | None, problems: list[Problem]
+    config: Config, choice: Choice, flavor: Flavor | None, team: Team | None, problems: list[NotebookProblem]
 ) -> Slice | None:
     """The slice of a submission that takes a part of a GPU: the only one that fits the choice."""
     if not config.partitions:
         summary = "partial needs a slice of a GPU, but the stack has no partitions"
-        problems.append(Problem(summary, "use --allocation single, or add modelyard:partitions"))
+        problems.append(NotebookProblem(summary, "use --allocation single, or add modelyard:partitions"))
         return None
     names = [one.name for one in config.partitions]
     if choice.partition is not None and choice.partition not in names:
         remedy = instead(choice.partition, names, "partitions")
-        problems.append(Problem(f"unknown partition {choice.partition}", remedy))
+        problems.append(NotebookProblem(f"unknown partition {choice.partition}", remedy))
         return None
     if flavor is None:
         return None
@@ -199,18 +203,18 @@ def _part(
     if len(found) != 1:
         place = f"flavor {flavor.name}" if flavor.name else "the stack's GPU"
         if found:
-            problems.append(Problem(f"{place} has several slices", " or ".join(one for one, _ in found)))
+            problems.append(NotebookProblem(f"{place} has several slices", " or ".join(one for one, _ in found)))
         else:
             named = (("partition", choice.partition), ("slice", choice.slice))
             asked = " with ".join(f"{what} {name}" for what, name in named if name)
             remedy = f"use {listed([options for _, _, options, _ in have])}" if have else "use --allocation single"
-            problems.append(Problem(f"{place} has no {asked or 'partition'}", remedy))
+            problems.append(NotebookProblem(f"{place} has no {asked or 'partition'}", remedy))
         return None
     part = found[0][1]
     if team is not None and flavor not in gpu_flavors(config, team, (), part.resource):
         where = f" of flavor {flavor.name}" if part.resource in counted(team) else ""
         summary = f"team {team.name} has no quota of {part.resource}{where}"
-        problems.append(Problem(summary, "add one, or use a whole GPU"))
+        problems.append(NotebookProblem(summary, "add one, or use a whole GPU"))
     return part
 
 
@@ -255,7 +259,7 @@ TEMPLATE: Final = "job-notebook"
 
 
 def notebook_facts(
-    stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str]
+    stack: Stack, name: str, place: NotebookPaths, chosen: Chosen, parameters: Mapping[str, str]
 ) -> dict[str, Any]:
     """The facts below ``notebook``, as plain JSON-like values."""
     config, team = stack.config, chosen.team
@@ -317,7 +321,7 @@ def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
     return found | ({PRODUCT_LABEL: tuple(names)} if (names := products_of(chosen)) else {})
 
 
-def _arguments(place: Place, parameters: Mapping[str, str]) -> list[str]:
+def _arguments(place: NotebookPaths, parameters: Mapping[str, str]) -> list[str]:
     """Arguments of the runner: the notebook, its result, and options for papermill."""
     given = [word for name, value in parameters.items() for word in ("-p", name, value)]
     return [place.notebook, place.result, *given]

@@ -15,7 +15,7 @@ from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads.facts.pool import Quotas, gpu_flavors, namespace_of, teams_here
 
 
-class Part(NamedTuple):
+class GpuSlice(NamedTuple):
     """A slice of a GPU."""
 
     partition: str
@@ -37,7 +37,7 @@ class Allowance(NamedTuple):
     """One or more."""
 
 
-class Offer(NamedTuple):
+class NotebookOffer(NamedTuple):
     """The choices; ``choose`` accepts each of them that the team can hold."""
 
     flavors: tuple[Flavor, ...]
@@ -45,7 +45,7 @@ class Offer(NamedTuple):
     GPU."""
     allocations: tuple[tuple[Allocation, int], ...]
     """Modes for whole GPUs, with the number of GPUs per pod."""
-    parts: Mapping[str, tuple[Part, ...]]
+    parts: Mapping[str, tuple[GpuSlice, ...]]
     """The slices for ``partial``, by the name of the flavor whose nodes have them."""
     teams: tuple[Team, ...]
     able: Mapping[str, tuple[str, ...]]
@@ -71,18 +71,18 @@ class Free(NamedTuple):
     """
 
 
-def offer(config: Config) -> Offer:
+def offer(config: Config) -> NotebookOffer:
     """What a submission can choose."""
     several, everyone = config.gpu.per_worker, teams_here(config)
     able = {team.name: tuple(one.name for one in gpu_flavors(config, team)) for team in everyone}
     named = {name for names in able.values() for name in names}
     known = {name: flavor for name, flavor in flavors(config).items() if name in named or not everyone}
-    return Offer(
+    return NotebookOffer(
         flavors=tuple(known.values()),
         allocations=(("single", 1), ("multi_gpu", several)) if several > 1 else (("single", 1),),
         parts={
             name: tuple(
-                Part(partition, profile, part.resource, part.memory_gb)
+                GpuSlice(partition, profile, part.resource, part.memory_gb)
                 for partition, profile, part in parts(config, flavor)
             )
             for name, flavor in known.items()
@@ -101,7 +101,7 @@ def _holds(config: Config, team: Team) -> tuple[Allowance, ...]:
     return tuple(one for one in found if one.most)
 
 
-def free_now(config: Config, offered: Offer, objects: PoolObjects, now: datetime) -> Free:
+def free_now(config: Config, offered: NotebookOffer, objects: PoolObjects, now: datetime) -> Free:
     """The GPUs and quotas of an offer that are free now.
 
     Args:
@@ -143,7 +143,7 @@ def free_now(config: Config, offered: Offer, objects: PoolObjects, now: datetime
     )
 
 
-def _left(offered: Offer, objects: PoolObjects) -> dict[tuple[str, str, str], int]:
+def _left(offered: NotebookOffer, objects: PoolObjects) -> dict[tuple[str, str, str], int]:
     """What a team can hold, minus what Kueue reports as reserved in the team's queue."""
     queues = {(body["metadata"]["namespace"], body["metadata"]["name"]): body for body in objects.local_queues}
     found = {}

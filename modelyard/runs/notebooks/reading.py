@@ -19,7 +19,7 @@ from modelyard.stack.names import MANY, fresh
 from modelyard.stack.words import did_you_mean, few
 
 
-class Problem(NamedTuple):
+class NotebookProblem(NamedTuple):
     """What is wrong with a submission, and what to do about it."""
 
     summary: str
@@ -34,7 +34,7 @@ _PARTIAL: Final = "."
 """Prefix of the result's name while the job runs."""
 
 
-class Place(NamedTuple):
+class NotebookPaths(NamedTuple):
     """A notebook and its result, as paths in the job's container, and the result's path on the submitter's machine.
 
     The workspace is one volume. Jupyter and the job mount it at ``notebooks.path``, so a notebook reads its data by the
@@ -51,7 +51,9 @@ def job_name(notebook: Path) -> str:
     return fresh(notebook.stem, LONGEST_JOB, "notebook")
 
 
-def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) -> Place | tuple[Problem, ...]:
+def locate(
+    notebook: Path, workspace: Path, mounted: str, job: str, shown: str
+) -> NotebookPaths | tuple[NotebookProblem, ...]:
     """Where a notebook and the result of ``job`` are, or why the job could not reach them.
 
     Args:
@@ -62,28 +64,34 @@ def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) 
         shown: the notebook's path in messages.
     """
     if workspace.exists() and not workspace.is_dir():
-        return (Problem(f"the workspace {workspace} is not a folder", "name the folder where the volume is mounted"),)
+        return (
+            NotebookProblem(
+                f"the workspace {workspace} is not a folder", "name the folder where the volume is mounted"
+            ),
+        )
     if not workspace.is_dir():
         remedy = "submit from Jupyter, or name the folder of the volume on this machine with --workspace"
-        return (Problem(f"the workspace {workspace} does not exist on this machine", remedy),)
+        return (NotebookProblem(f"the workspace {workspace} does not exist on this machine", remedy),)
     try:
         root, real = workspace.resolve(), notebook.resolve()
     except (OSError, RuntimeError):
-        return (Problem(f"{shown} is a symbolic link that leads to itself", "name the notebook itself"),)
+        return (NotebookProblem(f"{shown} is a symbolic link that leads to itself", "name the notebook itself"),)
     if real == root or not real.is_relative_to(root):
         leads = "" if real == notebook.absolute() else f" (it is {real})"
         remedy = f"move it below {workspace}: a job sees only this folder"
-        return (Problem(f"{shown} is outside the workspace {workspace}{leads}", remedy),)
+        return (NotebookProblem(f"{shown} is outside the workspace {workspace}{leads}", remedy),)
     strange = [part for part in real.relative_to(root).parts if any(ord(one) < 32 or ord(one) == 127 for one in part)]
     if strange:
-        return (Problem(f"{strange[0]!r} has control characters", "rename it"),)
+        return (NotebookProblem(f"{strange[0]!r} has control characters", "rename it"),)
     seen = real.with_name(f"{real.stem}.{job}.ipynb")
     if len(seen.name.encode()) + len(_PARTIAL) > LONGEST_FILE:
-        return (Problem(f"the name of {shown} is too long: its result adds .{job} to it", "give it a shorter name"),)
+        return (
+            NotebookProblem(f"the name of {shown} is too long: its result adds .{job} to it", "give it a shorter name"),
+        )
     if seen.exists() or seen.is_symlink():
-        return (Problem(f"{seen} exists already", "submit again: the next job has another name"),)
+        return (NotebookProblem(f"{seen} exists already", "submit again: the next job has another name"),)
     inside = Path(mounted)
-    return Place(str(inside / real.relative_to(root)), str(inside / seen.relative_to(root)), seen)
+    return NotebookPaths(str(inside / real.relative_to(root)), str(inside / seen.relative_to(root)), seen)
 
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -103,7 +111,7 @@ class Notebook(NamedTuple):
     """Source of the cell that is tagged ``parameters``, the first if several are; None if no cell is."""
 
 
-def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
+def read_notebook(path: Path, shown: str) -> Notebook | tuple[NotebookProblem, ...]:
     """The notebook in a file, or everything that is wrong with it.
 
     Args:
@@ -111,46 +119,48 @@ def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
         shown: the path in messages.
     """
     if path.suffix != _SUFFIX:
-        return (Problem(f"{shown} does not end in {_SUFFIX}", f"name a file that ends in {_SUFFIX}"),)
+        return (NotebookProblem(f"{shown} does not end in {_SUFFIX}", f"name a file that ends in {_SUFFIX}"),)
     try:
         return parse_notebook(read_file(path, limit=MAX_BYTES), shown)
     except ReadError as error:
         if error.missing:
-            return (Problem(f"{shown} does not exist", "check the path; save the notebook first"),)
+            return (NotebookProblem(f"{shown} does not exist", "check the path; save the notebook first"),)
         if error.errno == EFBIG:
             summary = f"{shown} has more than {MAX_BYTES // (1024 * 1024)} MiB"
-            return (Problem(summary, "clear its output in Jupyter (Edit, Clear Outputs of All Cells) and save it"),)
-        return (Problem(f"{shown} cannot be read: {error.reason}", error.remedy),)
+            return (
+                NotebookProblem(summary, "clear its output in Jupyter (Edit, Clear Outputs of All Cells) and save it"),
+            )
+        return (NotebookProblem(f"{shown} cannot be read: {error.reason}", error.remedy),)
 
 
-def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]:
+def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[NotebookProblem, ...]:
     """The notebook in a file's content, or everything that is wrong with it."""
     if not content.strip():
-        return (Problem(f"{shown} is empty", _RESTORE),)
+        return (NotebookProblem(f"{shown} is empty", _RESTORE),)
     try:
         # By default json would also read UTF-16, which papermill does not.
         document = parse_json(content)
     except json.JSONDecodeError as error:
         # Some messages expect the position after them.
         why = f"{error.msg[:1].lower()}{error.msg[1:]}".removesuffix(" at").removesuffix(" starting")
-        return (Problem(f"{shown}:{error.lineno}:{error.colno}: not valid JSON: {why}", _RESTORE),)
+        return (NotebookProblem(f"{shown}:{error.lineno}:{error.colno}: not valid JSON: {why}", _RESTORE),)
     except UnicodeDecodeError:
-        return (Problem(f"{shown} is not a notebook, because it is not UTF-8 text", _RESTORE),)
+        return (NotebookProblem(f"{shown} is not a notebook, because it is not UTF-8 text", _RESTORE),)
     except ValueError as error:
         # The error may be about nesting or numbers: Python reads no integer of more than some thousand digits.
-        return (Problem(f"{shown} is not a notebook: {error}", _RESTORE),)
+        return (NotebookProblem(f"{shown} is not a notebook: {error}", _RESTORE),)
     if not isinstance(document, dict) or "nbformat" not in document:
-        return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", _RESTORE),)
+        return (NotebookProblem(f"{shown} is JSON but not a notebook: it has no nbformat", _RESTORE),)
     form = document["nbformat"]
     if form != 4 or isinstance(form, bool):
         found = json.dumps(form)
         words = f"{shown} has nbformat {found[:20]}, but papermill runs nbformat 4"
-        return (Problem(words, f"convert it: jupyter nbconvert --to notebook --nbformat 4 {shown}"),)
+        return (NotebookProblem(words, f"convert it: jupyter nbconvert --to notebook --nbformat 4 {shown}"),)
     cells = document.get("cells")
     if not isinstance(cells, list):
-        return (Problem(f"{shown} is not a notebook: cells is not a list", _RESTORE),)
+        return (NotebookProblem(f"{shown} is not a notebook: cells is not a list", _RESTORE),)
     broken = [
-        Problem(f"{shown} is not a notebook: cell {number} {what}", _RESTORE)
+        NotebookProblem(f"{shown} is not a notebook: cell {number} {what}", _RESTORE)
         for number, cell in enumerate(cells, 1)
         if (what := _broken(cell))
     ]
@@ -169,21 +179,23 @@ def _broken(cell: Any) -> str:
     return "" if isinstance(cell.get("metadata", {}), dict) else "has metadata that is not an object"
 
 
-def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebook | tuple[Problem, ...]:
+def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebook | tuple[NotebookProblem, ...]:
     code = [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
     metadata = document.get("metadata")
     problems = []
     if not code:
-        problems.append(Problem(f"{shown} has no code cell", "write some code and save it"))
+        problems.append(NotebookProblem(f"{shown} has no code cell", "write some code and save it"))
     if not isinstance(metadata, dict):
-        problems.append(Problem(f"{shown} is not a notebook: metadata is not an object", _RESTORE))
+        problems.append(NotebookProblem(f"{shown} is not a notebook: metadata is not an object", _RESTORE))
         return tuple(problems)
     kernel, language = _kernel(metadata)
     if not kernel:
-        problems.append(Problem(f"{shown} names no kernel", "open it in Jupyter, choose a Python kernel and save it"))
+        problems.append(
+            NotebookProblem(f"{shown} names no kernel", "open it in Jupyter, choose a Python kernel and save it")
+        )
     elif language not in ("", "python"):
         words = f"{shown} is for the kernel {kernel} ({language}); jobs run Python notebooks"
-        problems.append(Problem(words, "choose a Python kernel in Jupyter and save it"))
+        problems.append(NotebookProblem(words, "choose a Python kernel in Jupyter and save it"))
     if problems:
         return tuple(problems)
     return Notebook(next(("".join(cell["source"]) for cell in code if PARAMETERS in _tags(cell)), None))
@@ -204,7 +216,7 @@ def _tags(cell: Mapping[str, Any]) -> Iterator[Any]:
 
 def parse_parameters(
     words: Iterable[str], notebook: Notebook | None, shown: str
-) -> tuple[dict[str, str], tuple[Problem, ...]]:
+) -> tuple[dict[str, str], tuple[NotebookProblem, ...]]:
     """Names and values of texts ``name=value``, and what is wrong with these.
 
     A value stays text: papermill reads numbers, true, false and none in it, as its own ``-p`` does.
@@ -220,11 +232,11 @@ def parse_parameters(
         name, equals, value = word.partition("=")
         if not equals or not name.isidentifier() or keyword.iskeyword(name):
             remedy = "write -p name=value, with the name of a variable of the notebook"
-            problems.append(Problem(f"{word!r} is not a parameter", remedy))
+            problems.append(NotebookProblem(f"{word!r} is not a parameter", remedy))
         elif name in found:
-            problems.append(Problem(f"the parameter {name} was given twice", "give it once"))
+            problems.append(NotebookProblem(f"the parameter {name} was given twice", "give it once"))
         elif any(ord(one) < 32 for one in value):
-            problems.append(Problem(f"the parameter {name} has control characters", "give it plain text"))
+            problems.append(NotebookProblem(f"the parameter {name} has control characters", "give it plain text"))
         else:
             found[name] = value
     if notebook is not None and notebook.defaults is not None:
@@ -233,14 +245,14 @@ def parse_parameters(
     elif found and notebook is not None:
         words_ = f"{shown} has no cell tagged parameters, so its own values would override those of -p"
         remedy = "tag the cell with the defaults: in JupyterLab, Property Inspector, Cell Tags, parameters"
-        problems.append(Problem(words_, remedy))
+        problems.append(NotebookProblem(words_, remedy))
     return found, tuple(problems)
 
 
-def _unknown(name: str, have: tuple[str, ...], shown: str) -> Problem:
+def _unknown(name: str, have: tuple[str, ...], shown: str) -> NotebookProblem:
     """The problem of a parameter that the cell does not set: papermill accepts it, and usually nothing reads it."""
     summary = f"{shown} has no parameter {name}: its cell tagged {PARAMETERS} sets {few(have, MANY) or 'none'}"
-    return Problem(summary, did_you_mean(name, have) or f"set its default there: {name} = …")
+    return NotebookProblem(summary, did_you_mean(name, have) or f"set its default there: {name} = …")
 
 
 # The variables that a notebook's cell sets, found with Python's parser: parameters can override them.

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.runs.pipelines.graph import before, circle_through, circles
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.jobs import Job, JobType, Pipeline, Stage
 from modelyard.stack.names import instead, named_twice, repeated
-from modelyard.stack.remote import PLATFORM, Place
+from modelyard.stack.remote import PLATFORM, BucketPart
 from modelyard.stack.words import did_you_mean, listed, nearest, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
@@ -82,7 +82,7 @@ class _Judge:
         self.repeated = tuple(repeated(names))
         # Names of several stages. Rules that go by name skip them, because another finding reports them.
         self.ambiguous = frozenset(names[number] for number in self.repeated)
-        self.where: Path = ("pipelines", index)
+        self.where: StackPath = ("pipelines", index)
         self.jobs, self.runnable, self.by_job, self.resources, self.unclear, self.shared, self.reported = known
 
     def findings(self) -> Iterator[Finding]:
@@ -108,12 +108,12 @@ class _Judge:
                 "set its image, or that of modelyard:runtime: any with Python 3",
             )
 
-    def _error(self, code: str, below: Path, summary: str, remedy: str, detail: str = "") -> Finding:
+    def _error(self, code: str, below: StackPath, summary: str, remedy: str, detail: str = "") -> Finding:
         words = f"pipeline {self.pipeline.name} {summary}"
         return self.stack.finding(code, Severity.ERROR, (*self.where, *below), words, remedy, detail=detail)
 
     def _stage(self, code: str, number: int, key: str, summary: str, remedy: str, *place: int) -> Finding:
-        at: Path = ("stages", number, key, *place) if key else ("stages", number)
+        at: StackPath = ("stages", number, key, *place) if key else ("stages", number)
         words = f"stage {self.stages[number].name} of pipeline {self.pipeline.name} {summary}"
         return self.stack.finding(code, Severity.ERROR, (*self.where, *at), words, remedy)
 
@@ -302,7 +302,7 @@ class _Judge:
             remedy += f", or drop what {listed(others)} needs"
         return ", ".join(words), remedy
 
-    def _reached(self, at: Path, what: str, place: Place) -> Iterator[Finding]:
+    def _reached(self, at: StackPath, what: str, place: BucketPart) -> Iterator[Finding]:
         buckets = self.stack.config.buckets
         found = [bucket.reached_by for bucket in buckets if bucket.name == place.bucket]
         if not found:

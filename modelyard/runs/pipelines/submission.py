@@ -31,7 +31,7 @@ from modelyard.stack.config import Config, Stack, about_entries
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Pipeline, Stage
 from modelyard.stack.names import fresh, lasting
-from modelyard.stack.remote import Place
+from modelyard.stack.remote import BucketPart
 from modelyard.workloads import (
     Facts,
     deployment_of,
@@ -45,13 +45,13 @@ from modelyard.workloads.sizing import Sized, sized
 
 
 # Where the artifacts of stages are, and how a stage gets their addresses.
-def address(config: Config, place: Place, *below: str) -> str | None:
+def address(config: Config, place: BucketPart, *below: str) -> str | None:
     """The address of a place in a bucket, or of something below it; None if there is no such bucket."""
     url = next((bucket.url for bucket in config.buckets if bucket.name == place.bucket), None)
     return None if url is None else "/".join((url, place.prefix, *below))
 
 
-class Run(NamedTuple):
+class PipelineRun(NamedTuple):
     """A run of a pipeline, and what it takes from earlier runs."""
 
     name: str
@@ -59,7 +59,7 @@ class Run(NamedTuple):
     """The artifacts that it does not write again, and the run that wrote each."""
 
 
-def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | None:
+def artifact(config: Config, pipeline: Pipeline, name: str, run: PipelineRun) -> str | None:
     """The address of an artifact in a run: an input's own place, or else below the run's name; None if it has none."""
     if name in pipeline.inputs:
         return address(config, pipeline.inputs[name])
@@ -67,7 +67,7 @@ def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | N
     return None if pipeline.artifacts is None else address(config, pipeline.artifacts, written_by, name)
 
 
-def variables(config: Config, pipeline: Pipeline, stage: Stage, run: Run) -> dict[str, str]:
+def variables(config: Config, pipeline: Pipeline, stage: Stage, run: PipelineRun) -> dict[str, str]:
     """The environment variables of a stage: the run, and the addresses of what the stage reads and writes."""
     found = {"PIPELINE_RUN": run.name}
     for kind, names in (("INPUT", stage.reads), ("OUTPUT", stage.writes)):
@@ -154,12 +154,12 @@ def pipeline_submission(
     about = findings_of(stack, pipeline, everything, today)
     if any(one.blocks for one in about):
         return Submission(Confidential(()), about)
-    wanted, whole = in_order(pipeline.stages), Run(run)
+    wanted, whole = in_order(pipeline.stages), PipelineRun(run)
     if since is not None:
         wanted = behind(wanted, since.stage)
         again = {stage.name for stage in wanted}
         kept = (name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
-        whole = Run(run, {name: since.kept.get(name, since.run) for name in kept})
+        whole = PipelineRun(run, {name: since.kept.get(name, since.run) for name in kept})
     made = [
         _rollout(config, pipeline, stage, everything, whole)
         if stage.rollout is not None
@@ -213,7 +213,9 @@ class _Made(NamedTuple):
     environment: Environment | None = None
 
 
-def _rollout(config: Config, pipeline: Pipeline, stage: Stage, everything: Sequence[Sized], whole: Run) -> _Made:
+def _rollout(
+    config: Config, pipeline: Pipeline, stage: Stage, everything: Sequence[Sized], whole: PipelineRun
+) -> _Made:
     """The objects of a stage that rolls a model out to the pods of a resource."""
     one = next(each for each in everything if not each.own and each.resource.name == stage.rollout)
     model = artifact(config, pipeline, stage.reads[0], whole)
@@ -229,7 +231,7 @@ def _job_run(
     *,
     stage: Stage,
     everything: Sequence[Sized],
-    whole: Run,
+    whole: PipelineRun,
     facts: Facts,
 ) -> _Made:
     """The objects of a stage that runs a job; ``facts`` are the stack's."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from modelyard.runs.pipelines.graph import before, in_order, most_at_once
 from modelyard.stack.jobs import Pipeline, Stage
-from modelyard.workloads.facts.jobs import Head, head_of
+from modelyard.workloads.facts.jobs import HeadSize, head_of
 from modelyard.workloads.sizing import Sized
 
 
@@ -32,7 +32,7 @@ class StageSize(NamedTuple):
     """Slices of all workers that run at a time."""
     slice: str | None = None
     """The resource name of the slices; None if the stage has none."""
-    head: Head | None = None
+    head: HeadSize | None = None
     """The pod next to the workers (Ray's head, Spark's driver); None if there is none."""
 
 

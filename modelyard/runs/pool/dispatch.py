@@ -11,7 +11,7 @@ from typing import Any, Final
 from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
 from modelyard.runs.pool.kueue import Queues, Work, reason_of
 from modelyard.runs.pool.objects import NOTHING, condition, status_of
-from modelyard.runs.pool.runs import Part, Run
+from modelyard.runs.pool.runs import Run, RunPart
 from modelyard.stack.config import Config
 from modelyard.stack.words import few, listed
 
@@ -67,7 +67,7 @@ def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*run.clusters, *theirs)))
 
 
-def is_for_other_clusters(run: Run, part: Part, config: Config) -> bool:
+def is_for_other_clusters(run: Run, part: RunPart, config: Config) -> bool:
     """Whether a part of a run is for other clusters, so that it needs no room in this cluster."""
     return part.dispatched or bool(clusters_for(run, config))
 

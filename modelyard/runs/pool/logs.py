@@ -14,7 +14,7 @@ _EXECUTOR: Final = "spark-exec-id"
 """Spark's labels: ``driver`` or ``executor``, and the executor's number, from 1."""
 
 
-class Source(NamedTuple):
+class LogSource(NamedTuple):
     """The origin of one worker's lines."""
 
     worker: int | None
@@ -38,11 +38,11 @@ def worker_count(run: Run, name: str) -> int | None:
     return int(spec.get("parallelism", 1)) if parts[0].kind == "Job" else None
 
 
-def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
+def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[LogSource]:
     """The sources of a run's log, the workers last."""
     trials = {part.name: number for number, part in enumerate(run.parts)} if len(run.parts) > 1 else {}
     stages = {part.name: part.stage or "stages" for part in run.parts} if run.stages else {}
-    latest: dict[tuple[int, str], Source] = {}
+    latest: dict[tuple[int, str], LogSource] = {}
     numbers = 0
     for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp") or ""), _name(one))):
         containers = spec_of(pod).get("containers") or ()
@@ -74,7 +74,7 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         state = _state(pod, container)
         running = "running" in (state.get("state") or ())
         restarts = int(state.get("restartCount", 0))
-        source = Source(worker, mark, _name(pod), container=container, restarts=restarts, running=running)
+        source = LogSource(worker, mark, _name(pod), container=container, restarts=restarts, running=running)
         latest[-1 if worker is None else worker, mark] = source
     return [latest[key] for key in sorted(latest)]
 

@@ -8,10 +8,10 @@ from modelyard.cluster.pool_objects import JOB, JOB_NAME, PIPELINE_RUN, QUEUE, R
 from modelyard.runs.pool.kueue import Queues, Work, owner_name, quota_of
 from modelyard.runs.pool.objects import LOCAL_QUEUE, NOTHING, labels_of, made_by, workload_name
 from modelyard.runs.pool.runs import Run
-from modelyard.runs.pool.values import Owner
+from modelyard.runs.pool.values import PodOwner
 
 
-def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
+def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> PodOwner:
     """The owner of a pod."""
     labels, namespace = labels_of(pod), str(pod["metadata"].get("namespace") or "")
     # A notebook's pods have no label for the run, which has the name of its Job.
@@ -19,14 +19,14 @@ def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
     return _owner(_team(pod, namespace, queues), namespace, name, labels)
 
 
-def owner_of_work(work: Work, queues: Queues) -> Owner:
+def owner_of_work(work: Work, queues: Queues) -> PodOwner:
     """The owner of a workload: Kueue does not copy the job's labels to it, but its pods have them."""
     labels = next((pods.labels for pods in work.pod_sets if RUN in pods.labels or JOB in pods.labels), NOTHING)
     return _owner(queues.team_of(work.queue), work.namespace, _run(labels) or owner_name(work), labels)
 
 
-def _owner(team: str | None, namespace: str, name: str, labels: Mapping[str, str]) -> Owner:
-    return Owner(team, namespace, name, labels.get(JOB), labels.get(STACK), labels.get(STAGE))
+def _owner(team: str | None, namespace: str, name: str, labels: Mapping[str, str]) -> PodOwner:
+    return PodOwner(team, namespace, name, labels.get(JOB), labels.get(STACK), labels.get(STAGE))
 
 
 def _run(labels: Mapping[str, str]) -> str | None:

@@ -26,7 +26,7 @@ class Refuses(NamedTuple):
     """Whether the nodes accept the pod when other pods have ended."""
 
 
-class Places(NamedTuple):
+class PodPlaces(NamedTuple):
     """Where pods could go now."""
 
     room: int
@@ -59,7 +59,7 @@ class Floor:
                 found.setdefault(node.labels[label], []).append(node)
         return {value: tuple(found[value]) for value in sorted(found)}
 
-    def places(self, spec: Mapping[str, Any], most: int, among: Iterable[Node] | None = None) -> Places:
+    def places(self, spec: Mapping[str, Any], most: int, among: Iterable[Node] | None = None) -> PodPlaces:
         """Where pods of a spec could go; counts up to the wanted number.
 
         Args:
@@ -86,7 +86,7 @@ class Floor:
                 words = str(short) if whole else str(never)
                 reasons.setdefault((words, bool(whole)), []).append(node.name)
         found = [Refuses(reason, tuple(names), later) for (reason, later), names in reasons.items()]
-        return Places(
+        return PodPlaces(
             min(room, most),
             min(empty, most),
             tuple(sorted(found, key=lambda one: (not one.later, -len(one.nodes), one.reason))),
@@ -113,7 +113,7 @@ def add_room(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
                 add_places(_best(floor.places(one, pods.number) for one in specs), pods.number, diagnosis)
 
 
-def _best(found: Iterable[Places]) -> Places:
+def _best(found: Iterable[PodPlaces]) -> PodPlaces:
     return max(found, key=lambda one: (one.room, one.empty))
 
 
@@ -154,7 +154,7 @@ def floor_of(diagnosis: DiagnosisBuilder, known: Evidence) -> Floor | None:
     return Floor(known.objects.nodes, known.objects.pods)
 
 
-def add_places(places: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
+def add_places(places: PodPlaces, count: int, diagnosis: DiagnosisBuilder) -> None:
     """Adds what is short if not all of ``count`` pods find a place."""
     lines = [f"{few(one.nodes)}: {'each ' * (len(one.nodes) > 1)}{one.reason}" for one in places.refuses]
     if places.room >= count:

@@ -27,11 +27,11 @@ from modelyard.kube.state import ObjectKey, annotations_of, key_of
 from modelyard.names import is_slice
 from modelyard.runs.pool.kueue import Queues
 from modelyard.runs.pool.objects import asks_for, labels_of, spec_of
-from modelyard.runs.pool.states import ENDED, State, pod_sets, state_of, times_of
+from modelyard.runs.pool.states import ENDED, RunState, pod_sets, state_of, times_of
 from modelyard.runs.pool.words import run_words
 from modelyard.stack.words import near, plural
 
-_FIRST: Final[Sequence[State]] = (
+_FIRST: Final[Sequence[RunState]] = (
     "cancelled",
     "running",
     "starting",
@@ -48,14 +48,14 @@ DISPATCHER: Final = "kueue.x-k8s.io/multikueue"
 """The manager of a Job or RayJob that runs in another cluster (Kueue 0.19.2, MultiKueueControllerName)."""
 
 
-class Part(NamedTuple):
+class RunPart(NamedTuple):
     """One object of a run: the whole run, a trial, or a stage."""
 
     body: Confidential[Mapping[str, Any]]
     kind: str
     name: str
     uid: str
-    state: State
+    state: RunState
     reason: str
     """The reason of a failure in Kubernetes or KubeRay; empty otherwise, and for Spark, which has none."""
     message: str
@@ -107,7 +107,7 @@ class Run(NamedTuple):
     team: str | None
     """The queue that the run was submitted to; in the home cluster, the queue has the team's name, and a remote cluster
     has no teams. None: the run is not queued."""
-    parts: tuple[Part, ...]
+    parts: tuple[RunPart, ...]
     """The parts, sorted. Several parts are trials of a search, or a pipeline's stages after the object that starts
     them."""
     clusters: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class Run(NamedTuple):
         return bool(self.clusters) or any(part.dispatched for part in self.parts)
 
     @property
-    def state(self) -> State:
+    def state(self) -> RunState:
         """The run's state; the run is active while any part is."""
         leader, have = self.leader, {part.state for part in self.work}
         goes_on = have - {"held", *ENDED}
@@ -178,17 +178,17 @@ class Run(NamedTuple):
         return leader.state
 
     @property
-    def stages(self) -> tuple[Part, ...]:
+    def stages(self) -> tuple[RunPart, ...]:
         """The parts that are stages of a pipeline."""
         return tuple(part for part in self.parts if part.stage)
 
     @property
-    def leader(self) -> Part | None:
+    def leader(self) -> RunPart | None:
         """The part that starts the stages; None: the run has no stages, or the part is gone."""
         return next((part for part in self.parts if not part.stage), None) if self.stages else None
 
     @property
-    def work(self) -> tuple[Part, ...]:
+    def work(self) -> tuple[RunPart, ...]:
         """The parts that do the run's work: for a pipeline, the stages."""
         return self.stages or self.parts
 
@@ -243,11 +243,11 @@ class Run(NamedTuple):
         """When the last part ended; empty while any part is active."""
         return max((part.ended for part in self.parts), default="") if self.over else ""
 
-    def named(self, name: str) -> tuple[Part, ...]:
+    def named(self, name: str) -> tuple[RunPart, ...]:
         """The stages or trials with this name: an object's name, or the run name that a stage's pods have."""
         return tuple(part for part in self.work if name in (part.name, labels_of(part.body.reveal()).get(RUN)))
 
-    def count(self, state: State) -> int:
+    def count(self, state: RunState) -> int:
         """The number of trials or stages in a state."""
         return sum(part.state == state for part in self.work)
 
@@ -279,12 +279,12 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
     return tuple(sorted(by_name, key=lambda run: run.created, reverse=True))
 
 
-def _part(body: Mapping[str, Any]) -> Part:
+def _part(body: Mapping[str, Any]) -> RunPart:
     metadata = body["metadata"]
     state, reason, message = state_of(body)
     pods = pod_sets(body)
     started, ended = times_of(body, state)
-    return Part(
+    return RunPart(
         body=Confidential(body),
         kind=str(body["kind"]),
         name=str(metadata["name"]),

@@ -10,7 +10,7 @@ from modelyard.cluster.pool_objects import QUEUE, RELEASED, STAGE
 from modelyard.kube.state import annotations_of
 from modelyard.runs.pool.objects import NOTHING, condition, labels_of, spec_of, status_of
 
-State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
+RunState = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
 """``held``: a stage of a pipeline that waits for the stages that it needs."""
 ENDED: Final = ("succeeded", "failed")
 _SPARK_RUNS: Final = ("RUNNING", "SUCCEEDING", "FAILING", "UNKNOWN")
@@ -19,7 +19,7 @@ _SPARK_LIVES: Final = ("PENDING", "RUNNING", "UNKNOWN")
 """States of an executor that exists."""
 
 
-def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
+def state_of(body: Mapping[str, Any]) -> tuple[RunState, str, str]:
     """The state of a Job, RayJob or SparkApplication; for a failure also the reason in one word, and a message."""
     status = status_of(body)
     match body["kind"]:
@@ -38,7 +38,7 @@ def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
     return ("running" if runs else "starting"), "", ""
 
 
-def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
+def times_of(body: Mapping[str, Any], state: RunState) -> tuple[str, str]:
     """When a part started and ended; each empty if it has not."""
     status = status_of(body)
     started = status.get("startTime") or status.get("lastSubmissionAttemptTime")
@@ -96,7 +96,7 @@ def _spark_spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"containers": [container]}
 
 
-def _job(body: Mapping[str, Any]) -> tuple[State, str, str] | None:
+def _job(body: Mapping[str, Any]) -> tuple[RunState, str, str] | None:
     """How a Job ended; None if it has not."""
     if condition(body, "Complete").get("status") == "True":
         return "succeeded", "", ""
@@ -106,7 +106,7 @@ def _job(body: Mapping[str, Any]) -> tuple[State, str, str] | None:
     return None
 
 
-def _ray(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool]:
+def _ray(status: Mapping[str, Any]) -> tuple[tuple[RunState, str, str] | None, bool]:
     """How a RayJob ended, and whether it runs."""
     deployment, job = status.get("jobDeploymentStatus") or "", status.get("jobStatus") or ""
     if deployment == "Complete" and job == "SUCCEEDED":
@@ -116,7 +116,7 @@ def _ray(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool
     return None, deployment == "Running"
 
 
-def _spark(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool]:
+def _spark(status: Mapping[str, Any]) -> tuple[tuple[RunState, str, str] | None, bool]:
     """How a SparkApplication ended, and whether it runs. After a failed submission, it is retried, or it fails too."""
     found = status.get("applicationState") or NOTHING
     state = found.get("state") or ""
@@ -127,7 +127,7 @@ def _spark(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bo
     return None, state in _SPARK_RUNS
 
 
-def _held_back(body: Mapping[str, Any]) -> State:
+def _held_back(body: Mapping[str, Any]) -> RunState:
     if STAGE in labels_of(body) and RELEASED not in annotations_of(body):
         return "held"
     return "queued" if labels_of(body).get(QUEUE) else "suspended"

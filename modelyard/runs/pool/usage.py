@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from modelyard.probes.prometheus import Answer, Refused, Server, ask
+from modelyard.probes.prometheus import QueryAnswer, Refused, Server, ask
 
 METRIC: Final = "DCGM_FI_DEV_GPU_UTIL"
 """Per cent of the time in which a kernel ran on a GPU."""
@@ -12,7 +12,7 @@ _PODS: Final = ("exported_namespace", "exported_pod", "namespace", "pod")
 _GPU: Final = ("UUID", "Hostname", "gpu", "GPU_I_ID")
 
 
-class Known(NamedTuple):
+class PodUsage(NamedTuple):
     """The metrics of one pod's GPUs."""
 
     gpus: int
@@ -25,7 +25,7 @@ class Known(NamedTuple):
 class Usage(NamedTuple):
     """A server's metrics of the GPUs of pods."""
 
-    pods: Mapping[tuple[str, str], Known]
+    pods: Mapping[tuple[str, str], PodUsage]
     """The metrics of each pod's GPUs, by namespace and name of the pod."""
     minutes: int
     """Length of the time range."""
@@ -52,7 +52,7 @@ def busy_gpus(server: Server, minutes: int) -> Usage:
     gpus, idle, load = answers
     if not gpus:
         return Usage({}, minutes, f"the server has no {METRIC} with a pod label")
-    pods = {pod: Known(int(count), int(idle.get(pod, 0)), load.get(pod, 0.0)) for pod, count in gpus.items()}
+    pods = {pod: PodUsage(int(count), int(idle.get(pod, 0)), load.get(pod, 0.0)) for pod, count in gpus.items()}
     return Usage(pods, minutes)
 
 
@@ -75,7 +75,7 @@ def _counted(server: Server, query: str) -> dict[tuple[str, str], float] | str:
     return _by_pod(answer)
 
 
-def _by_pod(answer: Answer) -> dict[tuple[str, str], float]:
+def _by_pod(answer: QueryAnswer) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = {}
     for labels, value in zip(answer.labels, answer.values, strict=False):
         own = "exported_" if labels.get("exported_pod") else ""

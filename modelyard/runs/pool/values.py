@@ -27,7 +27,7 @@ class Idle(NamedTuple):
         return round(self.load / known) if known > 0 else None
 
 
-class Owner(NamedTuple):
+class PodOwner(NamedTuple):
     """The owner of pods."""
 
     team: str | None
@@ -50,7 +50,7 @@ class Owner(NamedTuple):
 class Taker(NamedTuple):
     """One owner's GPUs of one kind."""
 
-    owner: Owner
+    owner: PodOwner
     product: str
     """The nodes' label ``nvidia.com/gpu.product``, empty if they have none."""
     resource: str
@@ -75,7 +75,7 @@ class NodeUse(NamedTuple):
     gpus: int
     taken: int
     idle: Idle
-    owners: tuple[Owner, ...]
+    owners: tuple[PodOwner, ...]
     slices: bool
     """Whether each is a part of a GPU: a MIG slice, or a share."""
 
@@ -140,7 +140,7 @@ class QueueUse(NamedTuple):
 class Waiter(NamedTuple):
     """A run or pod that waits for GPUs."""
 
-    owner: Owner
+    owner: PodOwner
     queue: str | None
     """The ClusterQueue in which it waits; None: it waits for the scheduler."""
     place: int | None

@@ -15,8 +15,8 @@ from modelyard.runs.pool.dispatch import asked_of, taken_in
 from modelyard.runs.pool.kueue import Queues, Work, reason_of
 from modelyard.runs.pool.objects import asks_for, condition, gpus_of, is_true, spec_of, status_of
 from modelyard.runs.pool.owners import owner_of_pod, owner_of_work
-from modelyard.runs.pool.usage import Known, Usage
-from modelyard.runs.pool.values import Idle, NodeState, NodeUse, Owner, ProductUse, QueueUse, Taker, Waiter
+from modelyard.runs.pool.usage import PodUsage, Usage
+from modelyard.runs.pool.values import Idle, NodeState, NodeUse, PodOwner, ProductUse, QueueUse, Taker, Waiter
 from modelyard.runs.pool.words import moment
 from modelyard.stack.config import Config
 
@@ -72,7 +72,7 @@ class PoolView(NamedTuple):
 class _Held(NamedTuple):
     """The GPUs of one resource that one pod has."""
 
-    owner: Owner
+    owner: PodOwner
     node: str
     resource: str
     gpus: int
@@ -150,7 +150,7 @@ def _long_there(since: str, minutes: int, now: datetime) -> bool:
     return began is not None and now - began >= timedelta(minutes=minutes)
 
 
-def _idle(resource: str, count: int, known: Known | None) -> Idle:
+def _idle(resource: str, count: int, known: PodUsage | None) -> Idle:
     # The exporter measures whole GPUs: a slice, or a GPU that several pods share, has no value of its own.
     if known is None or resource != GPU_RESOURCE:
         return Idle(0, count)
@@ -231,7 +231,7 @@ def _on_worker_clusters(queues: Queues, config: Config) -> list[Taker]:
 
 def _takers(held: Iterable[_Held], products: Mapping[str, str], dispatched: Iterable[Taker]) -> tuple[Taker, ...]:
     """The owners of GPUs, each team's largest first."""
-    groups: dict[tuple[Owner, str, str], list[_Held]] = {}
+    groups: dict[tuple[PodOwner, str, str], list[_Held]] = {}
     for one in held:
         groups.setdefault((one.owner, products.get(one.node, ""), one.resource), []).append(one)
     takers = [
@@ -276,7 +276,7 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
             yield Waiter(
                 owner=owner, queue=work.queue, place=None, on="check", gpus=work.gpus, since=work.since, reason=words
             )
-    groups: dict[Owner, list[Mapping[str, Any]]] = {}
+    groups: dict[PodOwner, list[Mapping[str, Any]]] = {}
     for pod in pods:
         if _looks_for_a_node(pod) and asks_for(pod["spec"]):
             groups.setdefault(owner_of_pod(pod, queues), []).append(pod)
@@ -334,5 +334,5 @@ def _together(parts: Iterable[Idle]) -> Idle:
     return reduce(Idle.and_, parts, Idle())
 
 
-def _by_name(owner: Owner) -> tuple[str, str]:
+def _by_name(owner: PodOwner) -> tuple[str, str]:
     return owner.namespace, owner.name

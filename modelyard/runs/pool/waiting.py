@@ -14,15 +14,15 @@ from modelyard.runs.pool.kueue import Queues, Work, least_gpus, next_try, owner_
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition, spec_of
 from modelyard.runs.pool.owners import owner_of_work
 from modelyard.runs.pool.room import add_room
-from modelyard.runs.pool.runs import Part, Run
-from modelyard.runs.pool.values import Owner, QuotaUse
+from modelyard.runs.pool.runs import Run, RunPart
+from modelyard.runs.pool.values import PodOwner, QuotaUse
 from modelyard.runs.pool.words import moment, seconds_since, span
 from modelyard.stack.words import few, plural
 
 _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
 
 
-def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_waiting(run: Run, part: RunPart, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds why a part has no quota yet."""
     queues = known.queues
     if "workloads" in known.objects.unread:
@@ -48,7 +48,7 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
             add_room(work, diagnosis, known)
 
 
-def add_growing(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_growing(run: Run, part: RunPart, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds why a running part does not get the additional workers that it requests."""
     if (work := known.queues.more.get(part.uid)) is not None:
         _in_queue(run, work, diagnosis, known, explained=False)
@@ -125,7 +125,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
             diagnosis.helps.append(f"{less}raise the quota of {whose}: {needs}")
             return
     cohort = queues.cohort(work.queue or "")
-    holders: dict[Owner, list[Work]] = {}
+    holders: dict[PodOwner, list[Work]] = {}
     wanted = _could_take(work, queues)
     for one in queues.holding(cohort):
         if queues.adds(work) and one.uids == work.uids:
@@ -210,7 +210,7 @@ def _named(work: Work, queues: Queues) -> str:
     return f"{owner.words} of {owner.team}" if owner.team else owner.words or owner_name(work)
 
 
-def _holder(owner: Owner, works: Sequence[Work], run: Run, queues: Queues) -> str:
+def _holder(owner: PodOwner, works: Sequence[Work], run: Run, queues: Queues) -> str:
     return "the run itself" if owner.job is not None and owner.name == run.name else _named(works[0], queues)
 
 
@@ -225,7 +225,7 @@ def _counted(gpus: Mapping[str, int]) -> str:
     )
 
 
-def add_evicted(part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_evicted(part: RunPart, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds that Kueue evicted a part, and in favor of which run."""
     work = known.queues.by_uid.get(part.uid)
     evicted = condition(work.body, "Evicted") if work is not None else NOTHING

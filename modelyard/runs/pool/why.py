@@ -14,7 +14,7 @@ from modelyard.runs.pool.dispatch import add_clusters, add_unreached, located
 from modelyard.runs.pool.kueue import Queues
 from modelyard.runs.pool.objects import INDEX, NOTHING, condition, labels_of, status_of, written_at
 from modelyard.runs.pool.room import add_places, floor_of
-from modelyard.runs.pool.runs import Part, Run
+from modelyard.runs.pool.runs import Run, RunPart
 from modelyard.runs.pool.states import pod_sets
 from modelyard.runs.pool.waiting import add_evicted, add_growing, add_waiting
 from modelyard.runs.pool.words import seconds_since, span
@@ -95,12 +95,12 @@ def _running(words: str, run: Run, now: datetime) -> str:
     return f"is {words}" if start is None else f"has been {words} for {span(start)}"
 
 
-def _waited(waiting: Iterable[Part], known: Evidence) -> str:
+def _waited(waiting: Iterable[RunPart], known: Evidence) -> str:
     seconds = seconds_since(min(_waits_since(part, known) for part in waiting), known.now)
     return "is waiting for its GPUs" if seconds is None else f"has been waiting for its GPUs for {span(seconds)}"
 
 
-def _waits_since(part: Part, known: Evidence) -> str:
+def _waits_since(part: RunPart, known: Evidence) -> str:
     """The time since which a part waits; for a stage, its turn instead of the submission of the run."""
     if (work := known.queues.by_uid.get(part.uid)) is not None:
         return work.since

@@ -26,9 +26,9 @@ from yaml.events import (
 from modelyard.findings import MOST_COUNTED
 from modelyard.patterns import regex
 from modelyard.stack import codes
-from modelyard.stack.config import Path
+from modelyard.stack.config import StackPath
 from modelyard.stack.words import quoted
-from modelyard.stack.yaml.source import Place, Problem, Refused, checked, syntax
+from modelyard.stack.yaml.source import Position, RefusedText, TextProblem, checked, syntax
 
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
@@ -43,7 +43,7 @@ _OWN_TAGS: Final = frozenset(
     ("binary", "bool", "float", "int", "map", "merge", "null", "omap", "pairs", "seq", "set", "str", "timestamp")
 )
 """YAML's own tags, which messages name. Anything else behind ``!`` may be a password without quotes."""
-Scalar = str | int | float | bool | None
+YamlScalar = str | int | float | bool | None
 
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -62,30 +62,30 @@ class Document(NamedTuple):
     """One YAML document."""
 
     value: Any
-    keys: dict[Path, Place]
+    keys: dict[StackPath, Position]
     """Position of each key and list item."""
-    values: dict[Path, Place]
+    values: dict[StackPath, Position]
     """Start of the value of each key or item."""
-    texts: dict[Path, str]
+    texts: dict[StackPath, str]
     """Source text of every number: ``23.10`` is the number 23.1 and the text ``23.10``."""
-    secrets: tuple[Path, ...]
+    secrets: tuple[StackPath, ...]
     """Paths of Pulumi's encrypted values: mappings whose only key is ``secure``."""
 
 
-def parse(content: bytes) -> tuple[Document | None, tuple[Problem, ...]]:
+def parse(content: bytes) -> tuple[Document | None, tuple[TextProblem, ...]]:
     """Returns the document with its positions. Some problems do not stop parsing: of duplicate keys, the last wins."""
-    problems: list[Problem] = []
+    problems: list[TextProblem] = []
     try:
         text = checked(content, problems)
         builder = _Builder(text, problems)
         value = builder.build()
-    except Refused as refused:
+    except RefusedText as refused:
         return None, (*problems, refused.problem)
     secrets = tuple(path for path in builder.secrets if "<<" not in path)
     return Document(value, builder.keys, builder.values, builder.texts, secrets), tuple(problems)
 
 
-def parse_plain(content: bytes) -> tuple[Any, Problem | None]:
+def parse_plain(content: bytes) -> tuple[Any, TextProblem | None]:
     """Returns only the value of a small YAML file, None if the file is empty, and the first problem."""
     document, problems = parse(content)
     serious = next((problem for problem in problems if not problem.harmless), None)
@@ -97,7 +97,7 @@ class _Frame:
 
     __slots__ = ("anchor", "key", "merges", "nodes", "path", "value")
 
-    def __init__(self, value: dict[str, Any] | list[Any], path: Path, anchor: str | None, nodes: int) -> None:
+    def __init__(self, value: dict[str, Any] | list[Any], path: StackPath, anchor: str | None, nodes: int) -> None:
         self.value: Any = value
         self.path = path
         self.anchor = anchor
@@ -110,14 +110,14 @@ class _Frame:
 
 class _Anchored(NamedTuple):
     value: Any
-    path: Path
+    path: StackPath
     nodes: int
 
 
 class _Builder:
     """Builds values and positions from parser events."""
 
-    def __init__(self, content: bytes, problems: list[Problem]) -> None:
+    def __init__(self, content: bytes, problems: list[TextProblem]) -> None:
         self._content = content
         self._parser = CParser(content)
         self._problems = problems
@@ -125,11 +125,11 @@ class _Builder:
         self._frames: list[_Frame] = []
         self._nodes = 0
         self._aliased = 0
-        self.keys: dict[Path, Place] = {}
-        self.values: dict[Path, Place] = {}
-        self.texts: dict[Path, str] = {}
-        self.secrets: list[Path] = []
-        self._tables: tuple[dict[Path, Any], ...] = (self.keys, self.values, self.texts)
+        self.keys: dict[StackPath, Position] = {}
+        self.values: dict[StackPath, Position] = {}
+        self.texts: dict[StackPath, str] = {}
+        self.secrets: list[StackPath] = []
+        self._tables: tuple[dict[StackPath, Any], ...] = (self.keys, self.values, self.texts)
 
     def build(self) -> Any:
         """Returns the value of the only document, or None if the file has no document."""
@@ -142,7 +142,7 @@ class _Builder:
             self._parser.get_event()
             event = self._parser.get_event()
         except YAMLError as error:
-            raise Refused(syntax(error, self._content)) from None
+            raise RefusedText(syntax(error, self._content)) from None
         if isinstance(event, DocumentStartEvent):
             raise _at(event, codes.FEATURE, "the text has a second document", "keep one document")
         return value
@@ -181,7 +181,7 @@ class _Builder:
             else:
                 frame.value.append(value)
 
-    def _enter(self, frame: _Frame | None, event: Any) -> Path:
+    def _enter(self, frame: _Frame | None, event: Any) -> StackPath:
         """Counts the node and records where it starts."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
@@ -189,7 +189,7 @@ class _Builder:
         mark = event.start_mark
         place = (mark.line + 1, mark.column + 1)
         if frame is None:
-            path: Path = ()
+            path: StackPath = ()
         elif frame.value.__class__ is dict:
             if frame.key is None:
                 what = (
@@ -218,10 +218,10 @@ class _Builder:
         if key in frame.value and len(self._problems) <= MOST_COUNTED:
             what = f"{quoted(key)} is given twice, first on line {self.keys[path][0]}"
             remedy = "keep one of them: YAML parsers disagree on which one applies"
-            self._problems.append(Problem(codes.DUPLICATE_KEY, what, *place, remedy))
+            self._problems.append(TextProblem(codes.DUPLICATE_KEY, what, *place, remedy))
         self.keys[path] = place
 
-    def _scalar(self, event: Any, path: Path) -> Any:
+    def _scalar(self, event: Any, path: StackPath) -> Any:
         text: str = event.value
         value: Any = text
         if event.implicit[0]:
@@ -234,7 +234,7 @@ class _Builder:
             self._anchors[event.anchor] = _Anchored(value, path, 1)
         return value
 
-    def _open(self, event: Any, path: Path) -> _Frame:
+    def _open(self, event: Any, path: StackPath) -> _Frame:
         if event.tag is not None and not event.implicit:
             raise _tagged(event)
         if len(self._frames) >= MAX_DEPTH:
@@ -256,7 +256,7 @@ class _Builder:
             self._anchors[frame.anchor] = _Anchored(value, frame.path, self._nodes - frame.nodes)
         return value
 
-    def _alias(self, event: Any, path: Path) -> Any:
+    def _alias(self, event: Any, path: StackPath) -> Any:
         anchored = self._anchors.get(event.anchor or "")
         if anchored is None:
             # Its name may be a password without quotes.
@@ -273,9 +273,9 @@ class _Builder:
             self.texts[path] = self.texts[anchored.path]
         return anchored.value
 
-    def _copy_places(self, value: Any, source: Path, target: Path) -> None:
+    def _copy_places(self, value: Any, source: StackPath, target: StackPath) -> None:
         """Copies the positions below ``source`` to ``target``, so that errors point at the anchored lines."""
-        waiting: list[tuple[Any, Path]] = [(value, ())]
+        waiting: list[tuple[Any, StackPath]] = [(value, ())]
         while waiting:
             outer, inside = waiting.pop()
             if _is_secret(outer):
@@ -288,7 +288,7 @@ class _Builder:
                     if (at := table.get((*source, *path))) is not None:
                         table[(*target, *path)] = at
 
-    def _merge(self, value: dict[str, Any], path: Path) -> None:
+    def _merge(self, value: dict[str, Any], path: StackPath) -> None:
         """Applies ``<<``: adds keys that the mapping does not set itself; the first of several mappings wins."""
         merged = value.pop("<<")
         place = (*path, "<<")
@@ -297,8 +297,8 @@ class _Builder:
             if not isinstance(source, dict):
                 line, column = self.values[place]
                 what = "`<<` merges something other than a mapping"
-                raise Refused(
-                    Problem(codes.FEATURE, what, line, column, remedy="merge an alias of a mapping: `<<: *name`")
+                raise RefusedText(
+                    TextProblem(codes.FEATURE, what, line, column, remedy="merge an alias of a mapping: `<<: *name`")
                 )
             origin = (*place, index) if several else place
             for key, inner in source.items():
@@ -311,9 +311,9 @@ class _Builder:
                 self._copy_places(inner, (*origin, key), (*path, key))
 
 
-def _at(event: Any, code: str, message: str, remedy: str) -> Refused:
+def _at(event: Any, code: str, message: str, remedy: str) -> RefusedText:
     mark = event.start_mark
-    return Refused(Problem(code, message, mark.line + 1, mark.column + 1, remedy=remedy))
+    return RefusedText(TextProblem(code, message, mark.line + 1, mark.column + 1, remedy=remedy))
 
 
 def _is_secret(value: Any) -> bool:
@@ -321,13 +321,13 @@ def _is_secret(value: Any) -> bool:
     return isinstance(value, dict) and len(value) == 1 and isinstance(value.get("secure"), str)
 
 
-def _tagged(event: Any) -> Refused:
+def _tagged(event: Any) -> RefusedText:
     name = (event.tag or "").removeprefix(_TAGS)
     what = f"the value has the tag !!{name}" if name in _OWN_TAGS else "the value has a tag"
     return _at(event, codes.FEATURE, what, "remove the tag; for text, use quotes")
 
 
-def resolve(text: str) -> Scalar:
+def resolve(text: str) -> YamlScalar:
     """Returns the value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]

@@ -6,14 +6,14 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from modelyard.stack.config import Path
+from modelyard.stack.config import StackPath
 
 
 class EditError(Exception):
     """A value cannot be put at a path; the message says why."""
 
 
-def with_value(text: str, path: Path, value: Any) -> str:
+def with_value(text: str, path: StackPath, value: Any) -> str:
     """Sets one value in a text: replaces it if the key exists, else adds it at the end of its mapping or list.
 
     Args:
@@ -59,7 +59,7 @@ def _end(text: str, node: Node) -> int:
     return int(end)
 
 
-def _added(text: str, node: Node, path: Path, value: Any) -> str:
+def _added(text: str, node: Node, path: StackPath, value: Any) -> str:
     """Returns the text with a key or item added at the end of a mapping or list."""
     flow = bool(getattr(node, "flow_style", None))
     if flow or not node.value:
@@ -84,7 +84,7 @@ def _added(text: str, node: Node, path: Path, value: Any) -> str:
     return before + added + text[place:]
 
 
-def _nested(path: Path, value: Any) -> Any:
+def _nested(path: StackPath, value: Any) -> Any:
     for key in reversed(path):
         value = [value] if isinstance(key, int) else {key: value}
     return value
@@ -109,7 +109,7 @@ def _dump(value: Any, flow: bool) -> str:
     return dumped.removesuffix("...\n").removesuffix("\n")
 
 
-def _block(path: Path, value: Any, column: int) -> str:
+def _block(path: StackPath, value: Any, column: int) -> str:
     return "".join(f"{' ' * column}{line}\n" for line in _dump(_nested(path, value), False).split("\n"))
 
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from modelyard.stack.config import Path
+from modelyard.stack.config import StackPath
 from modelyard.stack.schema import schema
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.layout import Layout, Order, Unknown, in_file_order
-from modelyard.stack.yaml.source import Problem
+from modelyard.stack.yaml.layout import KeyOrder, Layout, UnknownLayout, in_file_order
+from modelyard.stack.yaml.source import TextProblem
 
 _LINE_BREAKS = ("\r", "\x85", "\u2028", "\u2029")
 """Characters besides the line feed that end a line in YAML 1.1."""
@@ -24,11 +24,11 @@ class Formatted(NamedTuple):
     """A formatted text, or the unchanged text with the reason."""
 
     text: str
-    problem: Problem | None = None
+    problem: TextProblem | None = None
     """Why the text is unchanged; harmless if the file is valid and this module only cannot lay it out."""
 
 
-def formatted(text: str, order: Order = in_file_order) -> Formatted:
+def formatted(text: str, order: KeyOrder = in_file_order) -> Formatted:
     """Formats a text: blocks indented by two, one space behind a colon, at most one blank line in a row.
 
     The meaning stays: a text that would parse differently afterwards is left as it is. Formatting twice changes nothing
@@ -43,7 +43,7 @@ def formatted(text: str, order: Order = in_file_order) -> Formatted:
         return _left(text, 0, "it has line endings that only YAML knows")
     try:
         made = Layout(content, order).text()
-    except Unknown as unknown:
+    except UnknownLayout as unknown:
         return _left(text, unknown.line, unknown.what)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -54,7 +54,7 @@ def formatted(text: str, order: Order = in_file_order) -> Formatted:
 
 
 def _left(text: str, line: int, what: str) -> Formatted:
-    return Formatted(text, Problem("", what, line, harmless=True))
+    return Formatted(text, TextProblem("", what, line, harmless=True))
 
 
 def _meaning(document: Document | None) -> Any:
@@ -62,13 +62,13 @@ def _meaning(document: Document | None) -> Any:
     return None if document is None else (document.value, document.texts, frozenset(document.secrets))
 
 
-def stack_order(path: Path) -> Sequence[str]:
+def stack_order(path: StackPath) -> Sequence[str]:
     """Returns the order of keys in a stack file: that of its schema. Pulumi's own keys stay where they are."""
     found = _schema_at(path)
     return tuple(found.get("properties", ())) if path else ()
 
 
-def _schema_at(path: Path) -> dict[str, Any]:
+def _schema_at(path: StackPath) -> dict[str, Any]:
     root = schema()
     found: dict[str, Any] = root
     for part in path:

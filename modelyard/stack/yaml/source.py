@@ -12,7 +12,7 @@ from modelyard.patterns import regex
 from modelyard.stack import codes
 from modelyard.stack.words import plain
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """1-based line and column."""
 
 NOT_YAML: Final = "the text is not YAML: "
@@ -33,7 +33,7 @@ _BRACKETS = ("while parsing a flow mapping", "while parsing a flow sequence", "w
 _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Problem(NamedTuple):
+class TextProblem(NamedTuple):
     """What is wrong with a text, before its file is known."""
 
     code: str
@@ -47,22 +47,22 @@ class Problem(NamedTuple):
     """Whether the text could be read anyway."""
 
 
-class Refused(Exception):
+class RefusedText(Exception):
     """Carries the problem that stops the parsing of a text."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: TextProblem) -> None:
         self.problem = problem
 
 
-def checked(content: bytes, problems: list[Problem]) -> bytes:
+def checked(content: bytes, problems: list[TextProblem]) -> bytes:
     """Returns the bytes if they are small enough, UTF-8, and free of control characters."""
     if len(content) > MAX_YAML_BYTES:
-        raise Refused(too_large(len(content)))
+        raise RefusedText(too_large(len(content)))
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]
         remedy = "save the file as UTF-8 without a byte-order mark"
         problems.append(
-            Problem(codes.ENCODING, "the text starts with a byte-order mark", 1, 1, remedy=remedy, harmless=True)
+            TextProblem(codes.ENCODING, "the text starts with a byte-order mark", 1, 1, remedy=remedy, harmless=True)
         )
     try:
         content.decode()
@@ -71,27 +71,31 @@ def checked(content: bytes, problems: list[Problem]) -> bytes:
         what = f"the text is not UTF-8: byte 0x{content[error.start]:02x} at offset {error.start}"
         if content.startswith(_BOMS):
             what = "the text is UTF-16, not UTF-8"
-        raise Refused(Problem(codes.ENCODING, what, line, column, remedy="save the file as UTF-8")) from None
+        raise RefusedText(TextProblem(codes.ENCODING, what, line, column, remedy="save the file as UTF-8")) from None
     if len(content.translate(None, _CONTROL)) != len(content):
         at = next(i for i, byte in enumerate(content) if byte in _CONTROL)
         what = f"the text has the control character 0x{content[at]:02x}"
-        raise Refused(Problem(codes.ENCODING, what, *_place(content, at), "remove it, or write it as an escape"))
+        raise RefusedText(
+            TextProblem(codes.ENCODING, what, *_place(content, at), "remove it, or write it as an escape")
+        )
     return content
 
 
-def too_large(size: int) -> Problem:
+def too_large(size: int) -> TextProblem:
     """Returns the problem for a file of ``size`` bytes."""
     limit = f"the limit is {MAX_YAML_BYTES:,} bytes"
-    return Problem(codes.LIMIT, f"the text has {size:,} bytes; {limit}", remedy="keep only configuration in this file")
+    return TextProblem(
+        codes.LIMIT, f"the text has {size:,} bytes; {limit}", remedy="keep only configuration in this file"
+    )
 
 
-def _place(content: bytes, offset: int) -> Place:
+def _place(content: bytes, offset: int) -> Position:
     before = content[:offset]
     start = before.rfind(b"\n") + 1
     return before.count(b"\n") + 1, len(before[start:].decode(errors="replace")) + 1
 
 
-def syntax(error: YAMLError, content: bytes) -> Problem:
+def syntax(error: YAMLError, content: bytes) -> TextProblem:
     """Words the parser's error for the operator."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return _unreadable(error, content)
@@ -100,7 +104,7 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     return next(problem for cause in _CAUSES if (problem := cause(failure)) is not None)
 
 
-def _unreadable(error: YAMLError, content: bytes) -> Problem:
+def _unreadable(error: YAMLError, content: bytes) -> TextProblem:
     """A character that YAML does not allow: the parser gives its offset in characters."""
     character = getattr(error, "character", None)
     position = getattr(error, "position", 0)
@@ -111,7 +115,7 @@ def _unreadable(error: YAMLError, content: bytes) -> Problem:
         if isinstance(character, int)
         else str(error)
     )
-    return Problem(codes.ENCODING, plain(what, 200), line, column, remedy="remove it, or write it as an escape")
+    return TextProblem(codes.ENCODING, plain(what, 200), line, column, remedy="remove it, or write it as an escape")
 
 
 class _Failure(NamedTuple):
@@ -133,32 +137,34 @@ class _Failure(NamedTuple):
         """The space before the text of the line."""
         return self.source[: len(self.source) - len(self.source.lstrip())]
 
-    def problem(self, what: str, remedy: str, place: Place | None = None) -> Problem:
+    def problem(self, what: str, remedy: str, place: Position | None = None) -> TextProblem:
         """A problem at a place, by default where parsing ended."""
         line, column = place or (self.line, self.column)
-        return Problem(codes.SYNTAX, f"{NOT_YAML}{what}", line, column, remedy)
+        return TextProblem(codes.SYNTAX, f"{NOT_YAML}{what}", line, column, remedy)
 
 
-def _conflict(failure: _Failure) -> Problem | None:
+def _conflict(failure: _Failure) -> TextProblem | None:
     number = next((number for number, text in enumerate(failure.lines, 1) if text.startswith(_CONFLICT)), 0)
     remedy = "keep one of the two versions, and remove the lines <<<<<<<, ======= and >>>>>>>"
     what = "the text has an unresolved merge conflict"
-    return Problem(codes.SYNTAX, what, number, 1, remedy) if number else None
+    return TextProblem(codes.SYNTAX, what, number, 1, remedy) if number else None
 
 
-def _tab(failure: _Failure) -> Problem | None:
+def _tab(failure: _Failure) -> TextProblem | None:
     column = failure.indent.find(b"\t") + 1
     remedy = "indent with spaces; YAML does not allow tabs there"
-    return Problem(codes.SYNTAX, "the line is indented with a tab", failure.line, column, remedy) if column else None
+    return (
+        TextProblem(codes.SYNTAX, "the line is indented with a tab", failure.line, column, remedy) if column else None
+    )
 
 
-def _unclosed_quote(failure: _Failure) -> Problem | None:
+def _unclosed_quote(failure: _Failure) -> TextProblem | None:
     start = _open_quote(failure.error, failure.content)
     remedy = "close it at the end of the value, on the same line"
     return failure.problem("the quote that opens here is not closed", remedy, start) if start is not None else None
 
 
-def _colon(failure: _Failure) -> Problem | None:
+def _colon(failure: _Failure) -> TextProblem | None:
     start = _without_colon(failure.error, failure.lines)
     if start is None:
         return None
@@ -171,7 +177,7 @@ def _colon(failure: _Failure) -> Problem | None:
     return failure.problem("a space is missing after the colon", remedy, start)
 
 
-def _after_salt(failure: _Failure) -> Problem | None:
+def _after_salt(failure: _Failure) -> TextProblem | None:
     """An indented line that follows the keys that Pulumi appends to a stack file."""
     above = reversed(failure.lines[: failure.line - 1])
     before = next((text for text in above if text.strip() and not text.startswith(b"#")), b"")
@@ -181,7 +187,7 @@ def _after_salt(failure: _Failure) -> Problem | None:
     return failure.problem("the line above ends config", remedy, (failure.line, len(failure.indent) + 1))
 
 
-def _brackets(failure: _Failure) -> Problem | None:
+def _brackets(failure: _Failure) -> TextProblem | None:
     if failure.error.context not in _BRACKETS or (opened := _open_bracket(failure.content)) is None:
         return None
     bracket, closing, start = opened
@@ -194,7 +200,7 @@ def _brackets(failure: _Failure) -> Problem | None:
     return failure.problem("a comma or a value is missing here", remedy)
 
 
-def _block(failure: _Failure) -> Problem | None:
+def _block(failure: _Failure) -> TextProblem | None:
     begin = failure.error.context_mark
     if failure.error.context not in _BLOCKS or begin is None:
         return None
@@ -204,14 +210,14 @@ def _block(failure: _Failure) -> Problem | None:
     return failure.problem(f"the line is not part of the {kind} that begins on line {begin.line + 1}", remedy)
 
 
-def _other(failure: _Failure) -> Problem:
+def _other(failure: _Failure) -> TextProblem:
     """The parser's own words."""
     problem = plain(failure.error.problem or "cannot be read", 200)
     context = f"{plain(failure.error.context, 200)} " if failure.error.context else ""
     return failure.problem(f"{context}{problem}", _hint(problem, failure.source))
 
 
-_CAUSES: tuple[Callable[[_Failure], Problem | None], ...] = (
+_CAUSES: tuple[Callable[[_Failure], TextProblem | None], ...] = (
     _conflict,
     _tab,
     _unclosed_quote,
@@ -224,7 +230,7 @@ _CAUSES: tuple[Callable[[_Failure], Problem | None], ...] = (
 """What a syntax error may come from, the most certain first."""
 
 
-def _open_quote(error: MarkedYAMLError, content: bytes) -> Place | None:
+def _open_quote(error: MarkedYAMLError, content: bytes) -> Position | None:
     """Where a quote opens that is not closed, or only by the next quote of the file."""
     if error.context == "while scanning a quoted scalar":
         return _at(error.context_mark)
@@ -242,7 +248,7 @@ def _open_quote(error: MarkedYAMLError, content: bytes) -> Place | None:
     return _at(start)
 
 
-def _open_bracket(content: bytes) -> tuple[str, bytes, Place] | None:
+def _open_bracket(content: bytes) -> tuple[str, bytes, Position] | None:
     """The innermost bracket in which parsing ends: what opens it, what would close it, and where it opens."""
     parser, opened = CParser(content), []
     try:
@@ -259,7 +265,7 @@ def _open_bracket(content: bytes) -> tuple[str, bytes, Place] | None:
     return ("[", b"]", start) if isinstance(opened[-1], SequenceStartEvent) else ("{", b"}", start)
 
 
-def _without_colon(error: MarkedYAMLError, lines: list[bytes]) -> Place | None:
+def _without_colon(error: MarkedYAMLError, lines: list[bytes]) -> Position | None:
     """Where a key starts that no colon follows."""
     if error.problem == "could not find expected ':'":
         return _at(error.context_mark)
@@ -273,7 +279,7 @@ def _without_colon(error: MarkedYAMLError, lines: list[bytes]) -> Place | None:
     return None
 
 
-def _at(mark: Any) -> Place | None:
+def _at(mark: Any) -> Position | None:
     return None if mark is None else (mark.line + 1, mark.column + 1)
 
 

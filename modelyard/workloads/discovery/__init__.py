@@ -7,6 +7,6 @@ are named, not by one vendor's names.
 
 from modelyard.workloads.discovery.discover import discover
 from modelyard.workloads.discovery.stack_text import stack_text
-from modelyard.workloads.discovery.values import Discovery, PatchOff, Question
+from modelyard.workloads.discovery.values import Discovery, OpenQuestion, PatchOff
 
-__all__ = ["Discovery", "PatchOff", "Question", "discover", "stack_text"]
+__all__ = ["Discovery", "OpenQuestion", "PatchOff", "discover", "stack_text"]

@@ -24,13 +24,21 @@ from modelyard.workloads.discovery.evidence import (
     POSSIBLE,
     ROLES,
     TRAINING_FLAG,
-    Object,
+    ObjectBody,
     Seen,
     evidence,
     strength,
     workloads_of,
 )
-from modelyard.workloads.discovery.values import Candidate, Discovery, Option, Place, Question, Scaling, Sizes
+from modelyard.workloads.discovery.values import (
+    Candidate,
+    Discovery,
+    FoundScaling,
+    OpenQuestion,
+    Option,
+    Sizes,
+    WorkloadPlace,
+)
 from modelyard.workloads.training import BACKENDS, WORKER_ROLES, is_head
 from modelyard.workloads.training.celery import queue_of
 from modelyard.workloads.training.ray import RAY
@@ -73,7 +81,7 @@ def discover(
     bodies = objects.reveal()
     seen = [one for body in bodies if body["kind"] not in _SCALERS for one in workloads_of(body)]
     found = _by_namespace(seen)
-    questions: list[Question] = []
+    questions: list[OpenQuestion] = []
     namespace = answers.get("namespace") or _namespace(found, questions)
     if not any(role in found.get(namespace, {}) for role in WORKER_ROLES):
         return Discovery("", other_namespaces=_in_other_namespaces(found, "", ROLES))
@@ -125,7 +133,7 @@ def _candidate(role: str, seen: Seen) -> Candidate | None:
     return best
 
 
-def _sizes(role: str, seen: Seen, container: Object) -> Sizes:
+def _sizes(role: str, seen: Seen, container: ObjectBody) -> Sizes:
     amounts = container_requests(container)
     return Sizes(
         replicas=seen.replicas,
@@ -147,7 +155,7 @@ def _volume(amounts: Mapping[str, Fraction], seen: Seen) -> str:
     return quantity.memory(size) if size else ""
 
 
-def _namespace(found: _Found, questions: list[Question]) -> str:
+def _namespace(found: _Found, questions: list[OpenQuestion]) -> str:
     """Returns the namespace with most of a platform, among those that have training workers."""
     having = [name for name, roles in found.items() if any(role in roles for role in WORKER_ROLES)]
 
@@ -159,12 +167,12 @@ def _namespace(found: _Found, questions: list[Question]) -> str:
     if len(having) > 1:
         options = tuple(Option(name, f"{name}: {', '.join(sorted(found[name], key=ROLES.index))}") for name in having)
         why = f"{len(having)} namespaces have training workers, {listed(having, 'and')}"
-        questions.append(Question("namespace", "Which namespace has the platform?", options, why))
+        questions.append(OpenQuestion("namespace", "Which namespace has the platform?", options, why))
     return having[0] if having else ""
 
 
 def _chosen(
-    roles: Mapping[str, Sequence[_Pair]], answers: Mapping[str, str], questions: list[Question]
+    roles: Mapping[str, Sequence[_Pair]], answers: Mapping[str, str], questions: list[OpenQuestion]
 ) -> dict[str, _Pair]:
     """Returns the workload of each role that the namespace has: the answer, else the best candidate."""
     chosen: dict[str, _Pair] = {}
@@ -181,12 +189,12 @@ def _chosen(
     return {role: chosen[role] for role in ROLES if role in chosen}
 
 
-def _of_one_object(heads: Sequence[_Pair], worker: Place) -> Sequence[_Pair]:
+def _of_one_object(heads: Sequence[_Pair], worker: WorkloadPlace) -> Sequence[_Pair]:
     """Returns the head in the KubeRay object of a worker group, else all heads."""
     return [pair for pair in heads if worker.group and pair[0].place == worker._replace(group="")] or heads
 
 
-def _doubt(role: str, candidates: Sequence[Candidate]) -> list[Question]:
+def _doubt(role: str, candidates: Sequence[Candidate]) -> list[OpenQuestion]:
     """Returns the question which workload has a role; none if one is certain."""
     best = candidates[0]
     rivals = [one for one in candidates if best.strength - one.strength < _MARGIN]
@@ -196,10 +204,10 @@ def _doubt(role: str, candidates: Sequence[Candidate]) -> list[Question]:
     why = f"{len(names)} candidates, {listed(names, 'and')}" if len(rivals) > 1 else f"only {best.evidence[0]}"
     options = [Option(str(one.place), f"{one.place}: {', '.join(one.evidence)}") for one in candidates]
     none = Option("", f"none of them: the platform lacks {_TITLES[role]}")
-    return [Question(role, f"Which workload runs {_TITLES[role]}?", (*options, none), why)]
+    return [OpenQuestion(role, f"Which workload runs {_TITLES[role]}?", (*options, none), why)]
 
 
-def _training(roles: Mapping[str, _Pair], answers: Mapping[str, str], questions: list[Question]) -> tuple[str, str]:
+def _training(roles: Mapping[str, _Pair], answers: Mapping[str, str], questions: list[OpenQuestion]) -> tuple[str, str]:
     """Returns the training backend in use, and why: that of the API server's flag, else the only one with pods.
 
     Empty if no workers were found.
@@ -215,7 +223,7 @@ def _training(roles: Mapping[str, _Pair], answers: Mapping[str, str], questions:
     if len(options) > 1:
         words = tuple(Option(name, f"{name}: {roles[BACKENDS[name].worker][0].place}") for name in options)
         why = f"{' and '.join(BACKENDS[name].title for name in options)} both have workers"
-        questions.append(Question("training", "Which training backend gets new requests?", words, why))
+        questions.append(OpenQuestion("training", "Which training backend gets new requests?", words, why))
     title = BACKENDS[options[0]].title if options else ""
     return next(iter(options), ""), f"only {title} has {'pods' if running else 'workers'}" if title else ""
 
@@ -237,7 +245,7 @@ def _gpu(
     nodes: Collection[Node],
     pods: Iterable[Pod],
     answers: Mapping[str, str],
-    questions: list[Question],
+    questions: list[OpenQuestion],
 ) -> tuple[str, str]:
     """Returns the GPU model of the training workers, and the GPUs of the nodes that may hold them in words."""
     place, template = worker[0].place, pods_of(worker[1].template)
@@ -264,7 +272,7 @@ def _gpu(
     else:
         options = tuple(Option(name, name) for name in sorted(LISTED, key=lambda name: LISTED[name].tflops))
         why = "no node has a GPU, and the workers do not select one"
-    questions.append(Question("gpu", "Which GPU do the training workers use?", options, why))
+    questions.append(OpenQuestion("gpu", "Which GPU do the training workers use?", options, why))
     return options[0].value, shown
 
 
@@ -298,14 +306,14 @@ def _release(roles: Mapping[str, _Pair]) -> str:
     return best if shown[best] >= min(2, len(roles)) else ""
 
 
-def _scaling(worker: _Pair, scalers: Iterable[Object]) -> Scaling:
+def _scaling(worker: _Pair, scalers: Iterable[ObjectBody]) -> FoundScaling:
     """Returns what sets the number of training pods now."""
     place, annotations = worker[0].place, worker[1].annotations
     if str(annotations.get(_ENABLED, "")).lower() == "true":
         most = str(annotations.get(_MAX_REPLICAS, ""))
-        return Scaling("annotations", f"annotation {_ENABLED}", int(most) if most.isdecimal() else 0)
+        return FoundScaling("annotations", f"annotation {_ENABLED}", int(most) if most.isdecimal() else 0)
     if worker[1].scaled_by:
-        return Scaling("none", worker[1].scaled_by)
+        return FoundScaling("none", worker[1].scaled_by)
     # KEDA creates an autoscaler for each ScaledObject; the ScaledObject says more.
     for body in sorted(scalers, key=lambda body: body["kind"] != SCALED_OBJECT):
         spec = body.get("spec") or {}
@@ -314,13 +322,13 @@ def _scaling(worker: _Pair, scalers: Iterable[Object]) -> Scaling:
             continue
         by = f"{body['kind']} {body['metadata']['name']}"
         if body["kind"] != SCALED_OBJECT:
-            return Scaling("none", by, int(spec.get("maxReplicas") or 0))
+            return FoundScaling("none", by, int(spec.get("maxReplicas") or 0))
         address = _prometheus(spec)
-        return Scaling("keda" if address else "none", by, int(spec.get("maxReplicaCount") or 0), address)
-    return Scaling()
+        return FoundScaling("keda" if address else "none", by, int(spec.get("maxReplicaCount") or 0), address)
+    return FoundScaling()
 
 
-def _prometheus(spec: Object) -> str:
+def _prometheus(spec: ObjectBody) -> str:
     for trigger in spec.get("triggers") or ():
         address = str((trigger.get("metadata") or {}).get("serverAddress", ""))
         if trigger.get("type") == "prometheus" and _ADDRESS.fullmatch(address):

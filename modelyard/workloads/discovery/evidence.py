@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 from modelyard.kube.scheduling.pods import RAY_CLUSTERS, container_requests, pods_of, ray_cluster
 from modelyard.names import GPU_RESOURCE, RAY_NODE_TYPE, is_gpu
 from modelyard.stack.words import plural
-from modelyard.workloads.discovery.values import Place
+from modelyard.workloads.discovery.values import WorkloadPlace
 from modelyard.workloads.training import WORKER_ROLES
 
 Weighed = tuple[int, str]
 """A weight and the evidence in words. Words never quote arguments or values, which may hold secrets."""
-Object = Mapping[str, Any]
+ObjectBody = Mapping[str, Any]
 
 TRAINING_FLAG: Final = "ENABLE_RAY_MODEL_TRAINING"
 """Environment variable of the API server with the training backend, as the patch training-route sets it."""
@@ -39,8 +39,8 @@ _MODEL_VARIABLE: Final = re.compile(r"MODEL_(?:PATH|STORE|NAME|CACHE|REPOSITORY|
 class Seen(NamedTuple):
     """The pods of a workload as its object describes them."""
 
-    place: Place
-    template: Object
+    place: WorkloadPlace
+    template: ObjectBody
     """Pod template, in an object of the form ``{spec: {template: …}}``."""
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
     """KubeRay's autoscaler, if the object turns it on."""
 
     @property
-    def containers(self) -> tuple[Object, ...]:
+    def containers(self) -> tuple[ObjectBody, ...]:
         """The containers of one pod."""
         return tuple(pods_of(self.template).spec.get("containers") or ())
 
@@ -67,25 +67,25 @@ class Seen(NamedTuple):
         return any(is_gpu(name) for name in pods_of(self.template).requests)
 
 
-def workloads_of(body: Object) -> Iterator[Seen]:
+def workloads_of(body: ObjectBody) -> Iterator[Seen]:
     """Yields the workloads that one object describes; none for what a RayService or RayJob created."""
     metadata, spec = body["metadata"], body.get("spec") or {}
     if any(one.get("kind") in ("RayService", "RayJob") for one in metadata.get("ownerReferences") or ()):
         return
     kind, namespace, name = body["kind"], metadata.get("namespace") or "", metadata["name"]
     if kind not in RAY_CLUSTERS:
-        yield _seen(Place(kind, namespace, name), body, spec.get("template"), spec.get("replicas"))
+        yield _seen(WorkloadPlace(kind, namespace, name), body, spec.get("template"), spec.get("replicas"))
         return
     cluster = ray_cluster(body)
     head = cluster.get("headGroupSpec") or {}
-    yield _seen(Place(kind, namespace, name), body, head.get("template"), 1)._replace(ray="head")
+    yield _seen(WorkloadPlace(kind, namespace, name), body, head.get("template"), 1)._replace(ray="head")
     for group in cluster.get("workerGroupSpecs") or ():
-        place = Place(kind, namespace, name, str(group.get("groupName", "")))
+        place = WorkloadPlace(kind, namespace, name, str(group.get("groupName", "")))
         by = f"autoscaler of {kind} {name}" if cluster.get("enableInTreeAutoscaling") else ""
         yield _seen(place, body, group.get("template"), group.get("replicas"))._replace(ray="worker", scaled_by=by)
 
 
-def _seen(place: Place, body: Object, template: Object | None, replicas: int | None) -> Seen:
+def _seen(place: WorkloadPlace, body: ObjectBody, template: ObjectBody | None, replicas: int | None) -> Seen:
     metadata, pods = body["metadata"], template or {}
     own = metadata.get("labels") or {}
     labels = {**own, **((pods.get("metadata") or {}).get("labels") or {})}
@@ -98,7 +98,7 @@ def _seen(place: Place, body: Object, template: Object | None, replicas: int | N
     )
 
 
-def evidence(role: str, seen: Seen, container: Object) -> tuple[Weighed, ...]:
+def evidence(role: str, seen: Seen, container: ObjectBody) -> tuple[Weighed, ...]:
     """Returns why a container of a workload may have a role, strongest first; empty if it cannot have it."""
     return tuple(sorted(_ROLES[role](seen, container), key=lambda one: -one[0]))
 
@@ -109,7 +109,7 @@ def strength(role: str, seen: Seen, weighed: tuple[Weighed, ...]) -> int:
     return min(total, _WITHOUT_GPU) if role in WORKER_ROLES and not seen.on_gpus else total
 
 
-def _ray_head(seen: Seen, container: Object) -> Iterator[Weighed]:
+def _ray_head(seen: Seen, container: ObjectBody) -> Iterator[Weighed]:
     if seen.ray == "worker" or (_starts(container, "ray", "start") and "--head" not in _words(container)):
         return
     if seen.ray == "head":
@@ -125,7 +125,7 @@ def _ray_head(seen: Seen, container: Object) -> Iterator[Weighed]:
     yield from _image(container, "ray")
 
 
-def _ray_worker(seen: Seen, container: Object) -> Iterator[Weighed]:
+def _ray_worker(seen: Seen, container: ObjectBody) -> Iterator[Weighed]:
     starts = _starts(container, "ray", "start")
     if seen.ray == "head" or (starts and "--head" in _words(container)):
         return
@@ -145,7 +145,7 @@ def _ray_worker(seen: Seen, container: Object) -> Iterator[Weighed]:
         yield from _gpus(container, weight=3)
 
 
-def _celery(seen: Seen, container: Object) -> Iterator[Weighed]:
+def _celery(seen: Seen, container: ObjectBody) -> Iterator[Weighed]:
     words = _words(container)
     starts = "celery" in words and "worker" in words
     named = [*_named(seen, container, ("celery",), ("worker", "workers", "tasks", "training"), weight=4)]
@@ -166,7 +166,7 @@ def _celery(seen: Seen, container: Object) -> Iterator[Weighed]:
     yield from _gpus(container, weight=6 if starts or named else 3)
 
 
-def _model_service(seen: Seen, container: Object) -> Iterator[Weighed]:
+def _model_service(seen: Seen, container: ObjectBody) -> Iterator[Weighed]:
     if _trains(seen, container):
         return
     words = _words(container) | _tokens(_repository(container), "/-:")
@@ -178,7 +178,7 @@ def _model_service(seen: Seen, container: Object) -> Iterator[Weighed]:
         yield 2, f"environment variable {named[0]}"
 
 
-def _api_server(seen: Seen, container: Object) -> Iterator[Weighed]:
+def _api_server(seen: Seen, container: ObjectBody) -> Iterator[Weighed]:
     if _trains(seen, container):
         return
     names = _env(container)
@@ -193,7 +193,7 @@ def _api_server(seen: Seen, container: Object) -> Iterator[Weighed]:
         yield 1, f"program {served[0]}"
 
 
-_ROLES: Final[Mapping[str, Callable[[Seen, Object], Iterator[Weighed]]]] = {
+_ROLES: Final[Mapping[str, Callable[[Seen, ObjectBody], Iterator[Weighed]]]] = {
     "apiServer": _api_server,
     "modelService": _model_service,
     "rayHead": _ray_head,
@@ -204,34 +204,34 @@ ROLES: Final[tuple[str, ...]] = tuple(_ROLES)
 """The roles that are looked for: keys of ``modelyard:targets``, in their order."""
 
 
-def _trains(seen: Seen, container: Object) -> bool:
+def _trains(seen: Seen, container: ObjectBody) -> bool:
     """Whether a container is a part of a training backend by what it runs."""
     words = _words(container)
     return bool(seen.ray) or _starts(container, "ray", "start") or ("celery" in words and "worker" in words)
 
 
-def _words(container: Object) -> frozenset[str]:
+def _words(container: ObjectBody) -> frozenset[str]:
     return frozenset(_line(container))
 
 
-def _line(container: Object) -> list[str]:
+def _line(container: ObjectBody) -> list[str]:
     """The words of command and arguments, scripts of a shell included; programs without their folder."""
     parts = [*(container.get("command") or ()), *(container.get("args") or ())]
     words = [word.strip("\"'();&|") for part in parts for word in str(part).split()]
     return [word.rpartition("/")[2] if word.startswith("/") else word for word in words]
 
 
-def _starts(container: Object, *wanted: str) -> bool:
+def _starts(container: ObjectBody, *wanted: str) -> bool:
     line = _line(container)
     return any(tuple(line[at : at + len(wanted)]) == wanted for at in range(len(line)))
 
 
-def _env(container: Object) -> frozenset[str]:
+def _env(container: ObjectBody) -> frozenset[str]:
     return frozenset(str(one.get("name", "")) for one in container.get("env") or ())
 
 
 def _named(
-    seen: Seen, container: Object, first: tuple[str, ...], second: tuple[str, ...] = (), *, weight: int
+    seen: Seen, container: ObjectBody, first: tuple[str, ...], second: tuple[str, ...] = (), *, weight: int
 ) -> Iterator[Weighed]:
     """Yields evidence if a component label, or else a name, has a word of each list."""
     component = {key: value for key, value in seen.labels.items() if key.rpartition("/")[2] in ("component", "role")}
@@ -245,13 +245,13 @@ def _named(
             return
 
 
-def _image(container: Object, word: str) -> Iterator[Weighed]:
+def _image(container: ObjectBody, word: str) -> Iterator[Weighed]:
     repository = _repository(container)
     if word in _tokens(repository, "/-_."):
         yield 1, f"image {repository}"
 
 
-def _repository(container: Object) -> str:
+def _repository(container: ObjectBody) -> str:
     """The repository of an image, without registry, tag and digest."""
     image = str(container.get("image", "")).partition("@")[0]
     first, slash, rest = image.partition("/")
@@ -260,7 +260,7 @@ def _repository(container: Object) -> str:
     return f"{folder}{at}{name.partition(':')[0]}"
 
 
-def _gpus(container: Object, *, weight: int) -> Iterator[Weighed]:
+def _gpus(container: ObjectBody, *, weight: int) -> Iterator[Weighed]:
     for name, amount in sorted(container_requests(container).items()):
         if is_gpu(name) and amount:
             yield weight, f"requests {plural(int(amount), 'GPU') if name == GPU_RESOURCE else name}"

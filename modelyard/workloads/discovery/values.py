@@ -6,7 +6,7 @@ from typing import NamedTuple
 from modelyard.stack.config import AutoscalingMode
 
 
-class Place(NamedTuple):
+class WorkloadPlace(NamedTuple):
     """A workload in a cluster: an object, or one worker group of it."""
 
     kind: str
@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
 class Candidate(NamedTuple):
     """A workload that may have a role."""
 
-    place: Place
+    place: WorkloadPlace
     container: str
     strength: int
     """Sum of the weights of its evidence."""
@@ -55,7 +55,7 @@ class Option(NamedTuple):
     words: str
 
 
-class Question(NamedTuple):
+class OpenQuestion(NamedTuple):
     """Something that the cluster's objects leave open."""
 
     about: str
@@ -67,7 +67,7 @@ class Question(NamedTuple):
     """The comment that marks the guess in the stack file: ``two candidates, workers and workers-spot``."""
 
 
-class Scaling(NamedTuple):
+class FoundScaling(NamedTuple):
     """What sets the number of training pods."""
 
     mode: AutoscalingMode = "none"
@@ -94,10 +94,10 @@ class Discovery(NamedTuple):
     """The GPUs of the cluster in words: ``4 × A10 on 2 nodes``."""
     release: str = ""
     """The platform's release; empty if no image shows one."""
-    scaling: Scaling = Scaling()
+    scaling: FoundScaling = FoundScaling()
     queue: str = ""
     """Queue of the Celery workers; empty if their arguments do not name it."""
-    questions: tuple[Question, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
     """What is not certain. The values above are the best guesses."""
     other_namespaces: tuple[str, ...] = ()
     """Parts that the namespace lacks and another one has: ``Deployment tasks in namespace jobs (celery)``."""

@@ -25,7 +25,7 @@ _SEPARATORS: Final = regex(r"[-_.]+")
 _CONTROL: Final = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-class Line(NamedTuple):
+class RequirementLine(NamedTuple):
     """One requirement and its position: a line of a file, or an index in a list."""
 
     text: str
@@ -37,7 +37,7 @@ def canonical(name: str) -> str:
     return _SEPARATORS.sub("-", name).lower()
 
 
-def lines_of(text: str) -> Iterator[Line]:
+def lines_of(text: str) -> Iterator[RequirementLine]:
     """Yields the requirements of a file, without comments; a line that ends in a backslash continues on the next."""
     joined, first = "", 0
     for number, raw in enumerate(text.splitlines(), 1):
@@ -48,15 +48,15 @@ def lines_of(text: str) -> Iterator[Line]:
             continue
         joined += line
         if joined.strip():
-            yield Line(" ".join(joined.split()), first)
+            yield RequirementLine(" ".join(joined.split()), first)
         joined, first = "", 0
     if joined.strip():
-        yield Line(" ".join(joined.split()), first)
+        yield RequirementLine(" ".join(joined.split()), first)
 
 
-def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
+def mistakes(lines: Iterable[RequirementLine]) -> Iterator[tuple[RequirementLine, str, str]]:
     """Yields the lines that cannot be locked, each with what it is and what to do."""
-    seen: dict[tuple[str, str], Line] = {}
+    seen: dict[tuple[str, str], RequirementLine] = {}
     every, shown = tuple(lines), list[str]()
     for index, line in enumerate(every):
         found = _REQUIREMENT.fullmatch(line.text.strip())
@@ -88,13 +88,13 @@ def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
             seen[key] = line
 
 
-def _shown(lines: Sequence[Line]) -> list[str]:
+def _shown(lines: Sequence[RequirementLine]) -> list[str]:
     """Returns the text of each line without secrets. One secret may have several lines, such as a private key."""
     shown = hidden_file("\n".join(line.text for line in lines))
     return shown if len(shown) == len(lines) else [hidden(line.text) for line in lines]
 
 
-def faults_of(lines: Iterable[Line], key: str, file: str = "") -> Iterator[Fault]:
+def faults_of(lines: Iterable[RequirementLine], key: str, file: str = "") -> Iterator[Fault]:
     """Yields the lines that cannot be locked as faults of an environment, under its key ``pip`` or ``requirements``.
 
     Without a file, the lines are in the stack file, and their numbers are positions in its list.

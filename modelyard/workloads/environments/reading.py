@@ -9,7 +9,7 @@ from modelyard.stack.config import Config, Stack
 from modelyard.stack.environments import Environment, Fault, Files, Lock
 from modelyard.workloads.environments.conda import channels_of
 from modelyard.workloads.environments.conda import faults_of as faults_of_conda
-from modelyard.workloads.environments.lists import Line, faults_of, lines_of
+from modelyard.workloads.environments.lists import RequirementLine, faults_of, lines_of
 from modelyard.workloads.environments.locks import FOLDER, MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
 from modelyard.workloads.facts.environments import image_of
 
@@ -46,7 +46,7 @@ def _files(root: Path, config: Config, environment: Environment) -> Files:
     )
 
 
-def _lines(root: Path, environment: Environment, faults: list[Fault]) -> tuple[Line, ...]:
+def _lines(root: Path, environment: Environment, faults: list[Fault]) -> tuple[RequirementLine, ...]:
     """Returns the list, and records what is wrong with it."""
     if environment.pip and environment.requirements is not None:
         faults.append(Fault("has both pip and requirements", "keep one of them", "requirements"))
@@ -56,7 +56,7 @@ def _lines(root: Path, environment: Environment, faults: list[Fault]) -> tuple[L
         faults.append(Fault("has no packages", remedy))
         return ()
     if environment.requirements is None:
-        lines = tuple(Line(" ".join(text.split()), index) for index, text in enumerate(environment.pip))
+        lines = tuple(RequirementLine(" ".join(text.split()), index) for index, text in enumerate(environment.pip))
         faults += faults_of(lines, "pip")
         return lines
     file = environment.requirements

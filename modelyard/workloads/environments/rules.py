@@ -9,7 +9,7 @@ from modelyard.hardware.gpu_models import version
 from modelyard.hardware.nodes import driver_verdict
 from modelyard.kube.state import Node
 from modelyard.patterns import regex
-from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.config import Config, Stack, StackPath
 from modelyard.stack.environments import Environment, Fault, Pinned
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
@@ -67,7 +67,7 @@ def has_image(config: Config, job: Job, resource: Resource | None) -> bool:
 
 def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding]:
     """Checks that the environment can be built."""
-    where: Path = ("environments", index)
+    where: StackPath = ("environments", index)
     name, files = environment.name, environment.files
     if image_of(stack.config, environment) is None:
         yield stack.finding(
@@ -168,7 +168,7 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
         )
 
 
-def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[str]) -> Finding:
+def _unknown(stack: Stack, path: StackPath, who: str, name: str, known: Collection[str]) -> Finding:
     return stack.finding(
         "ENV003",
         Severity.ERROR,
@@ -178,7 +178,7 @@ def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[st
     )
 
 
-def _unfit(stack: Stack, path: Path, who: str, *, name: str, why: str, remedy: str) -> Finding:
+def _unfit(stack: Stack, path: StackPath, who: str, *, name: str, why: str, remedy: str) -> Finding:
     return stack.finding("ENV006", Severity.ERROR, path, f"{who} cannot use Python environment {name}: {why}", remedy)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from modelyard.stack.config import Config, Path
+from modelyard.stack.config import Config, StackPath
 
 Given = TypeVar("Given")
 FLAG: Final = (True, False)
@@ -13,7 +13,7 @@ FLAG: Final = (True, False)
 class OtherSource(NamedTuple):
     """The source of a fact in some stacks, if it is not the usual one."""
 
-    source: Path
+    source: StackPath
     applies: Callable[[Config], bool]
     words: str
     """Which stacks: "if …"."""
@@ -26,7 +26,7 @@ class Fact(NamedTuple, Generic[Given]):
     """Dotted, as ``meta.yaml`` and assertions name it."""
     value: Callable[[Given], Any]
     """Computes a plain JSON-like value from what its table is about."""
-    source: Path
+    source: StackPath
     """Path in the stack file of the value that it follows from; empty if no line of a stack file decides it."""
     why: str = ""
     """Why it has no source; empty if it has one."""
@@ -41,7 +41,7 @@ class Fact(NamedTuple, Generic[Given]):
         """Whether it has this value in any stack."""
         return isinstance(value, self.values) if isinstance(self.values, type) else value in self.values
 
-    def source_in(self, config: Config) -> Path:
+    def source_in(self, config: Config) -> StackPath:
         """Its source in a stack with this config."""
         return next((one.source for one in self.other_sources if one.applies(config)), self.source)
 
@@ -51,7 +51,7 @@ def written(path: str, value: Callable[[Given], Any], values: tuple[Any, ...] | 
     return Fact(path, value, tuple(path.split(".")), values=values)
 
 
-def flag(path: str, value: Callable[[Given], bool], source: Path, meaning: str) -> Fact[Given]:
+def flag(path: str, value: Callable[[Given], bool], source: StackPath, meaning: str) -> Fact[Given]:
     """Returns a fact that is true or false."""
     return Fact(path, value, source, meaning=meaning, values=FLAG)
 

@@ -197,7 +197,7 @@ _AUTOSCALER: Final = {"cpu": Fraction(1, 2), "memory": Fraction(512 * 2**20)}
 """What KubeRay 1.5.1 adds to the head for Ray's autoscaler (BuildAutoscalerContainer), as Kueue counts it too."""
 
 
-class Head(NamedTuple):
+class HeadSize(NamedTuple):
     """The kind of head and its requests."""
 
     what: Literal["head", "driver"]
@@ -206,9 +206,11 @@ class Head(NamedTuple):
     """Cores and bytes, by ``cpu`` and ``memory``."""
 
 
-def head_of(job: Job) -> Head | None:
+def head_of(job: Job) -> HeadSize | None:
     """Returns the head of a job's run; None if the run has only workers."""
     if job.engine == "ray":
         more = _AUTOSCALER if job.grows else {}
-        return Head("head", tuple((key, quantity.parse(value) + more.get(key, 0)) for key, value in RAY_HEAD.items()))
-    return Head("driver", tuple(driver_of(job.spark).items())) if job.engine == "spark" else None
+        return HeadSize(
+            "head", tuple((key, quantity.parse(value) + more.get(key, 0)) for key, value in RAY_HEAD.items())
+        )
+    return HeadSize("driver", tuple(driver_of(job.spark).items())) if job.engine == "spark" else None

@@ -16,9 +16,9 @@ from modelyard.stack.pool import (
     NodePool,
     Partition,
     PartitionMode,
-    Quota,
     Reclaim,
     Team,
+    TeamQuota,
     Within,
 )
 from modelyard.workloads.facts.fact import Fact, flag, written
@@ -146,7 +146,7 @@ def _groups(team: Team, flavors: Mapping[str, Flavor]) -> list[dict[str, Any]]:
         rest = [quota for quota in team.quotas if quota.flavor not in alone]
         return [_group((), gpus, _counted(gpus)), *([_group(("cpu", "memory"), rest, ())] if rest else [])]
 
-    def spares(quota: Quota) -> bool:
+    def spares(quota: TeamQuota) -> bool:
         flavor = flavors.get(quota.flavor)
         return not quota.gpus and flavor is not None and not has_gpus(flavor)
 
@@ -155,13 +155,13 @@ def _groups(team: Team, flavors: Mapping[str, Flavor]) -> list[dict[str, Any]]:
     return [_group(("cpu", "memory"), ordered, _counted(ordered))]
 
 
-def _counted(quotas: Iterable[Quota]) -> tuple[str, ...]:
+def _counted(quotas: Iterable[TeamQuota]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(quota.resource for quota in quotas))
 
 
-def _group(basic: tuple[str, ...], quotas: Iterable[Quota], counted: tuple[str, ...]) -> dict[str, Any]:
+def _group(basic: tuple[str, ...], quotas: Iterable[TeamQuota], counted: tuple[str, ...]) -> dict[str, Any]:
     """Returns one group; a resource without a quota in a flavor has quota 0 there."""
-    by_flavor: dict[str, list[Quota]] = {}
+    by_flavor: dict[str, list[TeamQuota]] = {}
     for quota in quotas:
         by_flavor.setdefault(quota.flavor, []).append(quota)
     return {
@@ -179,7 +179,7 @@ def _group(basic: tuple[str, ...], quotas: Iterable[Quota], counted: tuple[str, 
     }
 
 
-def _gpus(resource: str, quotas: Iterable[Quota]) -> dict[str, Any]:
+def _gpus(resource: str, quotas: Iterable[TeamQuota]) -> dict[str, Any]:
     for quota in quotas:
         if quota.resource == resource:
             return _amount(resource, quota.gpus, quota.borrow, quota.lend)
@@ -229,14 +229,14 @@ class Quotas:
         return own + min([others, *map(Fraction, limits)])
 
 
-def _amounts(quota: Quota) -> dict[str, Fraction]:
+def _amounts(quota: TeamQuota) -> dict[str, Fraction]:
     found = {quota.resource: Fraction(quota.gpus)}
     if quota.cpu is not None and quota.memory is not None:
         found |= {"cpu": quantity.parse(quota.cpu), "memory": quantity.parse(quota.memory)}
     return found
 
 
-def _lendable(quota: Quota) -> dict[str, Fraction]:
+def _lendable(quota: TeamQuota) -> dict[str, Fraction]:
     kept = {} if quota.lend is None else {quota.resource: Fraction(min(quota.gpus, quota.lend))}
     return {**_amounts(quota), **kept}
 

@@ -2,20 +2,20 @@
 
 from typing import Final, NamedTuple
 
-from modelyard.stack.config import Config, Path, dotted
+from modelyard.stack.config import Config, StackPath, dotted
 from modelyard.stack.jobs import Resource
-from modelyard.stack.remote import PLATFORM, Cluster, RemoteQuota
+from modelyard.stack.remote import PLATFORM, RemoteQuota, StaticCluster
 from modelyard.workloads.facts.fact import FLAG, Fact, written
 
 
-class RemoteCluster(NamedTuple):
+class ReachedCluster(NamedTuple):
     """A remote cluster of a stack, with the resources whose jobs run there."""
 
     name: str
     """Name of the first of its resources."""
-    cluster: Cluster
+    cluster: StaticCluster
     resources: tuple[Resource, ...]
-    path: Path
+    path: StackPath
     """Path of its first mention in the stack file."""
 
     @property
@@ -34,7 +34,7 @@ def own_context(name: str) -> str:
     return f"modelyard-remote-{name}"
 
 
-def cluster_of(resource: Resource) -> Cluster | None:
+def cluster_of(resource: Resource) -> StaticCluster | None:
     """Returns the remote cluster of a resource's jobs; None if they run elsewhere."""
     return resource.remote.cluster if resource.remote is not None else None
 
@@ -45,19 +45,19 @@ def reachers(config: Config) -> set[str]:
     return {PLATFORM, *(one.name for one in config.providers), *clusters}
 
 
-def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:
+def remote_clusters(config: Config) -> tuple[ReachedCluster, ...]:
     """Returns the remote clusters in the order of the stack file; resources with equal controller, context and
     namespace share one.
     """
-    found: dict[tuple[str, str | None, str], RemoteCluster] = {}
+    found: dict[tuple[str, str | None, str], ReachedCluster] = {}
     for index, resource in enumerate(config.resources):
         cluster = cluster_of(resource)
         if cluster is None:
             continue
         known = found.get(cluster.place)
-        path: Path = ("resources", index, "remote", "cluster")
+        path: StackPath = ("resources", index, "remote", "cluster")
         found[cluster.place] = (
-            RemoteCluster(resource.name, cluster, (resource,), path)
+            ReachedCluster(resource.name, cluster, (resource,), path)
             if known is None
             else known._replace(resources=(*known.resources, resource))
         )
@@ -75,7 +75,7 @@ def quota_of(resource: Resource) -> RemoteQuota | None:
     return cluster.quota if cluster is not None else None
 
 
-REMOTE: Final[tuple[Fact[RemoteCluster], ...]] = (
+REMOTE: Final[tuple[Fact[ReachedCluster], ...]] = (
     Fact("remote.name", lambda remote: remote.name, ("remote",), meaning="Name of the remote cluster."),
     written("remote.namespace", lambda remote: remote.cluster.namespace),
     written("remote.createNamespace", lambda remote: remote.cluster.create_namespace, FLAG),

@@ -18,8 +18,8 @@ from modelyard.stack.config import (
     AutoscalingMode,
     Config,
     Mode,
-    Path,
     Stack,
+    StackPath,
 )
 from modelyard.stack.words import did_you_mean, listed
 from modelyard.workloads.facts.fact import FLAG, Fact, OtherSource, flag, tree_of, values_of, written
@@ -29,7 +29,7 @@ from modelyard.workloads.facts.pool import NODE_POOLS, PARTITIONS, POOL
 from modelyard.workloads.facts.remote import REMOTE
 from modelyard.workloads.pods import Workload
 from modelyard.workloads.training import BACKENDS, WORKER_ROLES, Backend
-from modelyard.workloads.training.backend import Queries
+from modelyard.workloads.training.backend import BackendQueries
 from modelyard.workloads.training.ray import RAY
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Given(NamedTuple):
     """Name of the stack."""
     context: str
     """Kubeconfig context of its cluster; empty if the stack names none."""
-    queries: Mapping[str, Queries]
+    queries: Mapping[str, BackendQueries]
     """Those of each training backend."""
 
 
@@ -165,7 +165,7 @@ _SET: Final[Mapping[str, tuple[str, ...]]] = {
     **{one.worker: (*_SIZED, "gracePeriod") for one in BACKENDS.values()},
 }
 """The facts of each workload that its section of the stack file has keys for."""
-_GPUS: Final[Mapping[str, tuple[Path, str]]] = {
+_GPUS: Final[Mapping[str, tuple[StackPath, str]]] = {
     one.worker: (one.gpus_set_by, "" if one.gpus_set_by else f"a {one.title} pod always has one GPU")
     for one in BACKENDS.values()
 }
@@ -194,7 +194,7 @@ def _of_config(value: Callable[[Config], Any]) -> Callable[[_Sized], Any]:
 def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     """Returns the facts of one workload."""
     trains = role in WORKER_ROLES
-    switch: Path = ("training",) if trains else ()
+    switch: StackPath = ("training",) if trains else ()
     idle = tuple(
         OtherSource(switch, partial(_is_idle, one), "if the stack trains on the other backend")
         for one in BACKENDS.values()
@@ -208,7 +208,7 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     def fact(
         name: str,
         value: Callable[[_Sized], Any],
-        source: Path = (),
+        source: StackPath = (),
         *,
         why: str = "",
         other_sources: tuple[OtherSource, ...] = (),
@@ -349,7 +349,7 @@ def instead_of(path: str, value: Any, other: Any = None) -> str:
     return _KINDS.get(type(other), "") if type(value) in _KINDS and type(value) is not type(other) else ""
 
 
-def source_of(path: str, config: Config) -> Path:
+def source_of(path: str, config: Config) -> StackPath:
     """Returns the path in the stack file from which the fact at a dotted path comes, in a stack with this config.
 
     Several facts together, such as ``autoscaling``, come from the section of that name. Facts of a submission are in no

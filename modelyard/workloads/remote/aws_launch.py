@@ -16,7 +16,7 @@ from modelyard.stack.remote import AwsAccount
 from modelyard.workloads.remote.aws_job import GPU_IMAGE, JOB_TAG, Place, RemoteJob
 from modelyard.workloads.remote.aws_rights import Statement, allow
 from modelyard.workloads.remote.offers import Offer
-from modelyard.workloads.remote.script import Part, export_script, import_script
+from modelyard.workloads.remote.script import BucketFolder, export_script, import_script
 from modelyard.workloads.remote.values import Launch, machine_name
 
 FORM: Final = "aws-job@v1"
@@ -60,8 +60,8 @@ def aws_job(
     *,
     job: Job,
     offer: Offer,
-    data: Part | None,
-    model: Part | None,
+    data: BucketFolder | None,
+    model: BucketFolder | None,
 ) -> RemoteJob | None:
     """Returns what is launched for a job; None if the offer's region has no network, or a bucket is not on S3.
 
@@ -96,7 +96,7 @@ def aws_job(
     )
 
 
-def _place(part: Part) -> Place:
+def _place(part: BucketFolder) -> Place:
     return Place(part.bucket.url.partition("://")[2], f"{part.prefix}/")
 
 

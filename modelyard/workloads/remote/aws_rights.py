@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modelyard.workloads.remote.script import Part
+from modelyard.workloads.remote.script import BucketFolder
 
 Statement = Mapping[str, Any]
 Conditions = Mapping[str, Mapping[str, str | list[str]]]
@@ -44,13 +44,13 @@ def writing(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]
     return [allow(["s3:PutObject"], [f"arn:{partition}:s3:::{bucket}/{prefix}*"])]
 
 
-def rights(part: Part, write: bool) -> str:
+def rights(part: BucketFolder, write: bool) -> str:
     """Returns the document that limits credentials to a prefix, as JSON."""
     made = _s3(part, write) if part.scheme == "s3" else _gs(part, write)
     return json.dumps(made, indent=2) + "\n"
 
 
-def _s3(part: Part, write: bool) -> dict[str, Any]:
+def _s3(part: BucketFolder, write: bool) -> dict[str, Any]:
     bucket, prefix = part.bucket.url.partition("://")[2], f"{part.prefix}/"
     statements = reading(bucket, prefix)
     if write:
@@ -59,7 +59,7 @@ def _s3(part: Part, write: bool) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def _gs(part: Part, write: bool) -> dict[str, Any]:
+def _gs(part: BucketFolder, write: bool) -> dict[str, Any]:
     bucket = part.bucket.url.partition("://")[2]
     objects = f"projects/_/buckets/{bucket}/objects/{part.prefix}/"
     listed = f"api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('{part.prefix}/')"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import provider_of, region_names
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.remote.aws_job import problems, user_data
 from modelyard.workloads.remote.launch import launches
@@ -15,7 +15,7 @@ from modelyard.workloads.remote.values import Launch
 def check_accounts(stack: Stack) -> Iterator[Finding]:
     """Yields findings about providers' accounts: settings without effect."""
     for index, provider in enumerate(stack.config.providers):
-        where: Path = ("providers", index, "aws")
+        where: StackPath = ("providers", index, "aws")
         if provider.aws is None:
             continue
         if provider.kind != "aws":
@@ -24,7 +24,7 @@ def check_accounts(stack: Stack) -> Iterator[Finding]:
             continue
         regions = [one.region for one in provider.aws.networks]
         for number, region in enumerate(regions):
-            place: Path = (*where, "networks", number, "region")
+            place: StackPath = (*where, "networks", number, "region")
             if region in regions[:number]:
                 summary = f"provider {provider.name} has two networks in {region}, but machines use only the first"
                 yield stack.finding(
@@ -51,7 +51,7 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
             "add aws: the account, and for each region a VPC and a subnet",
         )
         return
-    where: Path = ("resources", index, "remote")
+    where: StackPath = ("resources", index, "remote")
     if all(one.region != found[0].region for one in provider.aws.networks):
         have = ", ".join(sorted(one.region for one in provider.aws.networks))
         yield stack.finding(

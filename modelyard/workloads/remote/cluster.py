@@ -6,9 +6,9 @@ from typing import Any
 
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
-from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.config import Config, Stack, StackPath
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.remote import Cluster, RemoteQuota
+from modelyard.stack.remote import RemoteQuota, StaticCluster
 from modelyard.stack.words import listed
 from modelyard.workloads.environments.rules import has_image
 from modelyard.workloads.facts.remote import cluster_of
@@ -109,7 +109,7 @@ def check_cluster(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     resource, cluster = sized.resource, cluster_of(sized.resource)
     if cluster is None:
         return
-    where: Path = ("resources", index, "remote", "cluster")
+    where: StackPath = ("resources", index, "remote", "cluster")
     yield from _one_controller(stack, where, index, resource.name, cluster)
     yield from _one_way(stack, where, index, resource.name, cluster)
     if cluster.context is None and cluster.controller.startswith("http://"):
@@ -144,7 +144,7 @@ def check_cluster(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
         )
 
 
-def _one_controller(stack: Stack, where: Path, index: int, name: str, cluster: Cluster) -> Iterator[Finding]:
+def _one_controller(stack: Stack, where: StackPath, index: int, name: str, cluster: StaticCluster) -> Iterator[Finding]:
     """Checks that its context points to the controller that earlier resources name for this context."""
     if cluster.context is None:
         return
@@ -162,7 +162,7 @@ def _one_controller(stack: Stack, where: Path, index: int, name: str, cluster: C
             return
 
 
-def _one_way(stack: Stack, where: Path, index: int, name: str, cluster: Cluster) -> Iterator[Finding]:
+def _one_way(stack: Stack, where: StackPath, index: int, name: str, cluster: StaticCluster) -> Iterator[Finding]:
     """Checks whether earlier resources reach this cluster: only the credentials of the first would be used."""
     for other in stack.config.resources[:index]:
         known = cluster_of(other)
@@ -183,7 +183,7 @@ def _one_way(stack: Stack, where: Path, index: int, name: str, cluster: Cluster)
         return
 
 
-def _within_quota(stack: Stack, where: Path, one: Sized, quota: RemoteQuota) -> Iterator[Finding]:
+def _within_quota(stack: Stack, where: StackPath, one: Sized, quota: RemoteQuota) -> Iterator[Finding]:
     """Checks that the quota has room for one worker: otherwise Kueue would never admit a job there."""
     size = one.size
     asked = (

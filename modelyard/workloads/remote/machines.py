@@ -6,9 +6,9 @@ from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import Instance, begins, provider_of, region_names, types
 from modelyard.hardware.rules.gpu import use_findings
-from modelyard.hardware.verdict import Use, verdict
+from modelyard.hardware.verdict import GpuUse, verdict
 from modelyard.quantity import GI
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.jobs import Resource
 from modelyard.stack.words import did_you_mean
 from modelyard.workloads.gpu_uses import resource_use
@@ -22,7 +22,7 @@ def check_machine(stack: Stack, index: int, sized: Sized, own: Own | None = None
     provider, remote = provider_of(stack.config, resource), resource.remote
     if provider is None or remote is None or remote.instance_type is None:
         return
-    where: Path = ("resources", index, "remote")
+    where: StackPath = ("resources", index, "remote")
     known = types(provider.kind)
     machine = known.get(remote.instance_type)
     if machine is None:
@@ -50,7 +50,7 @@ def check_machine(stack: Stack, index: int, sized: Sized, own: Own | None = None
     yield from _region(stack, where, resource, cloud=provider.kind, machine=machine, own=own)
 
 
-def unfit_gpu(machine: Instance, use: Use) -> tuple[str, str] | None:
+def unfit_gpu(machine: Instance, use: GpuUse) -> tuple[str, str] | None:
     """Returns what is wrong with a machine's GPU for a use, and why; None if it is supported."""
     gpu = machine.gpu
     if gpu is None:
@@ -62,7 +62,7 @@ def unfit_gpu(machine: Instance, use: Use) -> tuple[str, str] | None:
     return f"the {gpu.short}, which is {word}", found.reason
 
 
-def _gpu(stack: Stack, where: Path, machine: Instance, resource: Resource) -> Iterator[Finding]:
+def _gpu(stack: Stack, where: StackPath, machine: Instance, resource: Resource) -> Iterator[Finding]:
     use, path = resource_use(stack.config, resource), (*where, "instanceType")
     if machine.gpu is not None and not verdict(machine.gpu, use).refusals:
         who = f"resource {resource.name} on {machine.type}"
@@ -78,7 +78,7 @@ def _gpu(stack: Stack, where: Path, machine: Instance, resource: Resource) -> It
         )
 
 
-def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[Finding]:
+def _size(stack: Stack, where: StackPath, machine: Instance, one: Sized) -> Iterator[Finding]:
     """Checks that one machine has the size of one worker; each job has one machine."""
     size = one.size
     short = []
@@ -105,7 +105,7 @@ def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[
 
 
 def _region(
-    stack: Stack, where: Path, resource: Resource, *, cloud: str, machine: Instance | None, own: Own | None
+    stack: Stack, where: StackPath, resource: Resource, *, cloud: str, machine: Instance | None, own: Own | None
 ) -> Iterator[Finding]:
     assert resource.remote is not None
     prefix = resource.remote.region_prefix or ""

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from modelyard.stack.config import Config, Path
+from modelyard.stack.config import Config, StackPath
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.remote import Place
+from modelyard.stack.remote import BucketPart
 from modelyard.workloads.remote.aws_rights import rights
-from modelyard.workloads.remote.script import Part, export_script, import_script
+from modelyard.workloads.remote.script import BucketFolder, export_script, import_script
 
 
 class Dataset(NamedTuple):
@@ -16,10 +16,10 @@ class Dataset(NamedTuple):
 
     way: Literal["shared", "transfer"]
     """Its key in the stack file."""
-    place: Place
+    place: BucketPart
 
 
-class Use(NamedTuple):
+class BucketUse(NamedTuple):
     """One part of a bucket that a remote resource reads or one of its jobs writes."""
 
     bucket: str
@@ -27,7 +27,7 @@ class Use(NamedTuple):
     job: str
     """The job that writes it; empty if it is read."""
     resource: str
-    path: Path
+    path: StackPath
     """Its path in the stack file."""
 
     @property
@@ -52,7 +52,7 @@ def transfers(resource: Resource) -> bool:
     return data is not None and data.way == "transfer"
 
 
-def data_part(config: Config, resource: Resource) -> Part | None:
+def data_part(config: Config, resource: Resource) -> BucketFolder | None:
     """Returns the data of the resource's jobs; None if it is not set, or its bucket is not defined."""
     data = data_of(resource)
     return None if data is None else _part(config, data.place.bucket, data.place.prefix)
@@ -69,17 +69,17 @@ def model_prefix(resource: Resource, job: Job) -> str:
     return f"{resource.remote.model.prefix}/{job.name}"
 
 
-def model_part(config: Config, resource: Resource, job: Job) -> Part | None:
+def model_part(config: Config, resource: Resource, job: Job) -> BucketFolder | None:
     """Returns where only this job may write; None if it is not set, or its bucket is not defined."""
     model = resource.remote.model if resource.remote is not None else None
     return None if model is None else _part(config, model.bucket, model_prefix(resource, job))
 
 
-def _part(config: Config, bucket: str, prefix: str) -> Part | None:
-    return next((Part(one, prefix) for one in config.buckets if one.name == bucket), None)
+def _part(config: Config, bucket: str, prefix: str) -> BucketFolder | None:
+    return next((BucketFolder(one, prefix) for one in config.buckets if one.name == bucket), None)
 
 
-def bucket_files(data: Part | None, exports: bool, model: Part | None) -> dict[str, str]:
+def bucket_files(data: BucketFolder | None, exports: bool, model: BucketFolder | None) -> dict[str, str]:
     """Returns the rights to a job's data and model, and the scripts that export and import them, by file name."""
     made = {}
     if data is not None:
@@ -97,23 +97,23 @@ def remote_jobs(config: Config, resource: Resource) -> tuple[Job, ...]:
     return tuple(job for job in config.jobs if job.resource == resource.name and job.type == resource.type)
 
 
-def uses(config: Config) -> Iterator[Use]:
+def uses(config: Config) -> Iterator[BucketUse]:
     """Yields every part of a bucket that remote resources use, in the order of the stack file."""
     for index, resource in enumerate(config.resources):
         if resource.remote is None:
             continue
-        where: Path = ("resources", index, "remote")
+        where: StackPath = ("resources", index, "remote")
         if (data := data_of(resource)) is not None:
-            yield Use(data.place.bucket, data.place.prefix, "", resource.name, (*where, "data", data.way))
+            yield BucketUse(data.place.bucket, data.place.prefix, "", resource.name, (*where, "data", data.way))
         if not writes(resource):
             continue
         assert resource.remote.model is not None
         bucket = resource.remote.model.bucket
         for job in remote_jobs(config, resource):
-            yield Use(bucket, model_prefix(resource, job), job.name, resource.name, (*where, "model"))
+            yield BucketUse(bucket, model_prefix(resource, job), job.name, resource.name, (*where, "model"))
 
 
-def overlapping(config: Config) -> Iterator[tuple[Use, Use]]:
+def overlapping(config: Config) -> Iterator[tuple[BucketUse, BucketUse]]:
     """Yields pairs that overlap, the first of which is written; of two that are written, the later one is first."""
     every = tuple(uses(config))
     at: dict[tuple[str, str], list[int]] = {}

@@ -5,11 +5,11 @@ from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import provider_of
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.durations import text
 from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice, repeated
-from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
+from modelyard.stack.remote import PLATFORM, BucketPart, Provider, Remote, StaticCluster
 from modelyard.stack.words import listed
 from modelyard.workloads.facts.remote import reachers
 from modelyard.workloads.remote.aws_rules import check_accounts, check_aws
@@ -43,7 +43,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
         # After the stack's own resources come the defaults of jobs that name none, which are never remote.
         if remote is None:
             continue
-        where: Path = ("resources", index, "remote")
+        where: StackPath = ("resources", index, "remote")
         if resource.type not in ALLOWED:
             yield stack.finding(
                 "REM002",
@@ -144,7 +144,7 @@ def _declared(stack: Stack, known: Collection[str]) -> Iterator[Finding]:
                 )
 
 
-def _access(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
+def _access(stack: Stack, where: StackPath, name: str, cluster: StaticCluster) -> Iterator[Finding]:
     """Checks how a remote cluster is reached: by a kubeconfig context, or by credentials."""
     accesses = {
         "context": cluster.context,
@@ -167,7 +167,7 @@ def _access(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[
 
 
 def _one_place(
-    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
+    stack: Stack, where: StackPath, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
 ) -> Iterator[Finding]:
     """Checks that the place where the jobs run is set, and complete."""
     name = resource.name
@@ -235,7 +235,7 @@ def _one_place(
 
 def _reached(
     stack: Stack,
-    where: Path,
+    where: StackPath,
     resource: Resource,
     *,
     remote: Remote,
@@ -256,12 +256,12 @@ def _reached(
     if user is not None and (user in providers or remote.cluster is not None):
         users[user] = user
     data = data_of(resource)
-    places: list[tuple[Place, Path, str]] = []
+    places: list[tuple[BucketPart, StackPath, str]] = []
     if data is not None:
         places.append((data.place, (*where, "data", data.way), "its data"))
     if remote.model is not None:
         places.append((remote.model, (*where, "model"), "its models"))
-    unreached: dict[str, tuple[Path, list[str], list[str]]] = {}
+    unreached: dict[str, tuple[StackPath, list[str], list[str]]] = {}
     for place, path, what in places:
         bucket = buckets.get(place.bucket)
         if bucket is None:
@@ -296,7 +296,7 @@ def _reached(
 def _apart(stack: Stack) -> Iterator[Finding]:
     """Checks that each job writes where no other job reads or writes."""
     counts: dict[str, int] = {}
-    reads: set[tuple[Path, Path]] = set()
+    reads: set[tuple[StackPath, StackPath]] = set()
     for one, other in overlapping(stack.config):
         if not other.job and (one.path, other.path) in reads:
             continue  # The place of all jobs' models is inside the data.
@@ -345,12 +345,12 @@ def check_lifetimes(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]
         )
 
 
-def _longest(stack: Stack, index: int, one: Sized, lasts: int) -> tuple[Path, str, int]:
+def _longest(stack: Stack, index: int, one: Sized, lasts: int) -> tuple[StackPath, str, int]:
     """Returns the longest limit among the resource's jobs: its path, its owner, and its seconds."""
     resource, remote = one.resource, one.resource.remote
     assert remote is not None
     if remote.cluster is None:
-        where: Path = ("resources", index, "remote", "timeLimit")
+        where: StackPath = ("resources", index, "remote", "timeLimit")
         return where, f"a job of resource {resource.name}", remote.time_limit or 0
     longer = [
         (job.time_limit, number, job.name)

@@ -50,7 +50,7 @@ TOOLS: Final = {
 """By scheme of a bucket's URL. Both tools use these variables instead of a machine's identity."""
 
 
-class Part(NamedTuple):
+class BucketFolder(NamedTuple):
     """A part of a bucket with its URL."""
 
     bucket: Bucket
@@ -78,14 +78,16 @@ def checksums() -> str:
     return files(__package__ or "").joinpath("checksums.sh").read_text(encoding="utf-8")
 
 
-def secrets_of(data: Part | None, model: Part | None) -> tuple[str, ...]:
+def secrets_of(data: BucketFolder | None, model: BucketFolder | None) -> tuple[str, ...]:
     """Returns the environment variables to set before the job is launched."""
     read = () if data is None else tuple(name.format("READ") for name in data.tool.variables)
     write = () if model is None else tuple(name.format("WRITE") for name in model.tool.variables)
     return (*read, *write)
 
 
-def job_script(command: tuple[str, ...], seconds: int, data: Part | None, model: Part | None, serves: bool) -> str:
+def job_script(
+    command: tuple[str, ...], seconds: int, data: BucketFolder | None, model: BucketFolder | None, serves: bool
+) -> str:
     """Returns what the machine runs: everything inside one time limit that the script itself enforces.
 
     ``MODELYARD_DATA_MANIFEST``, if set, is the SHA-256 of the dataset's manifest, as the export printed it.
@@ -120,7 +122,7 @@ def job_script(command: tuple[str, ...], seconds: int, data: Part | None, model:
     )
 
 
-def export_script(data: Part) -> str:
+def export_script(data: BucketFolder) -> str:
     """Returns a script: ``sh export.sh DIR`` writes the dataset to the bucket and prints its manifest's SHA-256."""
     sealed = f"{data.url}/MANIFEST.sha256"
     lines = [
@@ -141,7 +143,7 @@ def export_script(data: Part) -> str:
     return "\n".join(lines) + "\n"
 
 
-def import_script(model: Part) -> str:
+def import_script(model: BucketFolder) -> str:
     """Returns a script for the platform: ``sh import.sh DIR`` fetches the model, verifies it, and then makes it DIR.
 
     DIR must not exist, or must be empty. Until the model is verified, it is in a folder next to DIR, on the same
@@ -177,6 +179,6 @@ def import_script(model: Part) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _set(name: str, part: Part) -> list[str]:
+def _set(name: str, part: BucketFolder) -> list[str]:
     """Returns a function that runs a command with one set of credentials."""
     return [f"{name}() {{", f'  {part.tool.passes.replace("{}", name)} "$@"', "}"]

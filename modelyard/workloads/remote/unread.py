@@ -6,9 +6,9 @@ from typing import Final
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.instances import machine_of
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.remote import Cluster
+from modelyard.stack.remote import StaticCluster
 from modelyard.workloads.remote.copies import image_of_copy
 from modelyard.workloads.remote.places import writes
 from modelyard.workloads.sizing import Sized
@@ -29,7 +29,7 @@ def check_unread(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     resource = sized.resource
     if resource.remote is None:
         return
-    where: Path = ("resources", index)
+    where: StackPath = ("resources", index)
     yield from _workers(stack, where, sized)
     if resource.team is not None:
         why, remedy = _waits(resource)
@@ -40,7 +40,7 @@ def check_unread(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
             yield from _job(stack, ("jobs", number), job, resource)
 
 
-def _workers(stack: Stack, where: Path, one: Sized) -> Iterator[Finding]:
+def _workers(stack: Stack, where: StackPath, one: Sized) -> Iterator[Finding]:
     """Checks that its jobs have one worker: remote workers could not find each other."""
     remote = one.resource.remote
     if one.size.workers > 1 and remote is not None:
@@ -54,7 +54,7 @@ def _workers(stack: Stack, where: Path, one: Sized) -> Iterator[Finding]:
         )
 
 
-def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+def _resource(stack: Stack, where: StackPath, resource: Resource) -> Iterator[Finding]:
     """Checks settings of the resource itself."""
     remote, who = resource.remote, f"resource {resource.name}"
     assert remote is not None
@@ -78,7 +78,7 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
         yield _finding(stack, (*where, "remote", "port"), who, key="remote.port", why=why, remedy="drop it")
 
 
-def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> Iterator[Finding]:
+def _shared(stack: Stack, where: StackPath, resource: Resource, cluster: StaticCluster) -> Iterator[Finding]:
     """Checks settings of a cluster that its first resource sets for all of them."""
     remotes = ((one.name, one.remote.cluster) for one in stack.config.resources if one.remote is not None)
     name, first = next((name, known) for name, known in remotes if known is not None and known.place == cluster.place)
@@ -95,7 +95,7 @@ def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> 
             )
 
 
-def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+def _copies(stack: Stack, where: StackPath, resource: Resource) -> Iterator[Finding]:
     """Checks for something to copy out of the platform and back, and an image that copies."""
     remote = resource.remote
     assert remote is not None
@@ -131,7 +131,7 @@ def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
             )
 
 
-def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+def _gpu(stack: Stack, where: StackPath, resource: Resource) -> Iterator[Finding]:
     """Checks that the resource names the GPU of the machine that it rents."""
     machine, wanted = machine_of(stack.config, resource), resolve(resource.gpu or "")
     if machine is None or machine.gpu is None or wanted is None or machine.gpu_id in (wanted.members or (wanted.id,)):
@@ -143,7 +143,7 @@ def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
     )
 
 
-def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Finding]:
+def _job(stack: Stack, where: StackPath, job: Job, resource: Resource) -> Iterator[Finding]:
     """Checks settings of one of its jobs."""
     who, remote = f"job {job.name}", resource.remote
     assert remote is not None
@@ -190,5 +190,5 @@ def _waits(resource: Resource) -> tuple[str, str]:
     )
 
 
-def _finding(stack: Stack, path: Path, who: str, *, key: str, why: str, remedy: str) -> Finding:
+def _finding(stack: Stack, path: StackPath, who: str, *, key: str, why: str, remedy: str) -> Finding:
     return stack.finding("REM016", Severity.ERROR, path, f"{who} is remote and cannot have {key}: {why}", remedy)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from modelyard.stack.remote import Launcher
 from modelyard.workloads.remote.aws_job import RemoteJob
 from modelyard.workloads.remote.offers import Offer
-from modelyard.workloads.remote.script import Part
+from modelyard.workloads.remote.script import BucketFolder
 
 
 def machine_name(stack: str, job: str, most: int = 40) -> str:
@@ -31,10 +31,10 @@ class Launch(NamedTuple):
     time_limit: int
     """Seconds."""
     serves: bool
-    data: Part | None
+    data: BucketFolder | None
     transfer: bool
     """Whether the data is exported for this job."""
-    model: Part | None
+    model: BucketFolder | None
     script: str
     """What the machine runs."""
     secrets: tuple[str, ...]

@@ -8,13 +8,13 @@ unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 from modelyard.workloads.sizing.partitions import slice_findings
 from modelyard.workloads.sizing.resources import Sized, apart, sized, sizes_by_job
 from modelyard.workloads.sizing.rules import check_jobs, lacks_gpus, unfit_resource
-from modelyard.workloads.sizing.sources import Estimate, Need, Source, Term
+from modelyard.workloads.sizing.sources import Estimate, FormulaSource, Need, Term
 
 __all__ = [
     "Estimate",
+    "FormulaSource",
     "Need",
     "Sized",
-    "Source",
     "Term",
     "apart",
     "check_jobs",

@@ -7,7 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.partitions import Slice, able_to_grow, gpu_name, partition_gpu, replaceable, slices
 from modelyard.quantity import GB
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack, StackPath
 from modelyard.stack.jobs import Resource
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Partition
@@ -19,7 +19,7 @@ from modelyard.workloads.sizing.sources import count
 def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     """Yields findings about the partition that a resource names, or that it needs."""
     resource, config = sized.resource, stack.config
-    where: Path = ("resources", index)
+    where: StackPath = ("resources", index)
     if resource.partition is None:
         if resource.slice is not None:
             yield _finding(stack, (*where, "slice"), resource, "has a slice but no partition", "set `partition`")
@@ -70,12 +70,12 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
             )
 
 
-def _finding(stack: Stack, where: Path, resource: Resource, summary: str, remedy: str) -> Finding:
+def _finding(stack: Stack, where: StackPath, resource: Resource, summary: str, remedy: str) -> Finding:
     return stack.finding("PAR011", Severity.ERROR, where, f"resource {resource.name} {summary}", remedy)
 
 
 def _profile(
-    stack: Stack, where: Path, resource: Resource, partition: Partition, part: Slice | None
+    stack: Stack, where: StackPath, resource: Resource, partition: Partition, part: Slice | None
 ) -> Iterator[Finding]:
     """Checks that the partition has the slice, on the GPU that the resource wants."""
     if resource.slice is not None and partition.mode != "mig":
@@ -95,7 +95,7 @@ def _profile(
         yield _finding(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
 
 
-def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
+def _number(stack: Stack, where: StackPath, one: Sized, part: Slice) -> Iterator[Finding]:
     """Checks that one pod may have this many slices, and can use them."""
     gpus, partition = one.size.gpus, part.partition
     if not gpus:
@@ -124,7 +124,7 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
     )
 
 
-def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
+def _memory(stack: Stack, where: StackPath, one: Sized, part: Slice) -> Iterator[Finding]:
     """Checks that one pod has the GPU memory that the jobs need."""
     needed, have, partition = one.need.gpu_memory, part.memory, part.partition
     if not needed or have is None:

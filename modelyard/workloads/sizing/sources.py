@@ -9,7 +9,7 @@ from modelyard.quantity import GI
 Unit = Literal["bytes", "cores", "pods", "GPUs", "parts", "requests"]
 
 
-class Source(NamedTuple):
+class FormulaSource(NamedTuple):
     """The source of a number or a rule in a formula."""
 
     title: str
@@ -136,72 +136,72 @@ WEIGHT: Final[Mapping[str, Fraction]] = {
 }
 """Bytes of one weight, by precision."""
 
-SOURCES: Final[Mapping[str, Source]] = {
-    "cell": Source(
+SOURCES: Final[Mapping[str, FormulaSource]] = {
+    "cell": FormulaSource(
         "pandas documentation, essential basic functionality, dtypes",
         "numbers take 64 bits by default",
         "https://pandas.pydata.org/docs/user_guide/basics.html#dtypes",
     ),
-    "in-memory": Source(
+    "in-memory": FormulaSource(
         "W. McKinney, Apache Arrow and the 10 Things I Hate About pandas (2017)",
         "5 to 10 times as much memory as data; modelyard takes the lower end",
         "https://wesmckinney.com/blog/apache-arrow-pandas-internals/",
     ),
-    "partition": Source(
+    "partition": FormulaSource(
         "Apache Spark documentation, SQL performance tuning, spark.sql.files.maxPartitionBytes",
         "a task reads 128 MB by default",
         "https://spark.apache.org/docs/latest/sql-performance-tuning.html",
     ),
-    "waves": Source(
+    "waves": FormulaSource(
         "Apache Spark documentation, tuning, level of parallelism",
         "2 to 3 tasks for each core; modelyard takes the upper end",
         "https://spark.apache.org/docs/latest/tuning.html#level-of-parallelism",
     ),
-    "little": Source(
+    "little": FormulaSource(
         "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research 9 (1961)",
         "requests in progress are their rate times the duration of each",
         "https://doi.org/10.1287/opre.9.3.383",
     ),
-    "utilisation": Source(
+    "utilisation": FormulaSource(
         "Knative documentation, autoscaling, container-concurrency-target-percentage",
         "instances are filled to 70 % by default",
         "https://knative.dev/docs/serving/autoscaling/concurrency/",
     ),
-    "training": Source(
+    "training": FormulaSource(
         "Hugging Face Transformers documentation, model training anatomy",
         "18 bytes a parameter with AdamW in mixed precision, and 1 to 2 GB for CUDA itself",
         "https://huggingface.co/docs/transformers/model_memory_anatomy",
     ),
-    "sharding": Source(
+    "sharding": FormulaSource(
         "S. Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models (2020)",
         "weights, gradients and optimizer state can be divided among GPUs; FSDP does the same",
         "https://arxiv.org/abs/1910.02054",
     ),
-    "cache": Source(
+    "cache": FormulaSource(
         "W. Kwon et al., Efficient Memory Management for LLM Serving with PagedAttention (2023)",
         "each token keeps a key and a value of every layer and head",
         "https://arxiv.org/abs/2309.06180",
     ),
-    "engine": Source(
+    "engine": FormulaSource(
         "vLLM documentation, engine arguments, --gpu-memory-utilization",
         "the engine takes 0.9 of a GPU's memory by default",
         "https://docs.vllm.ai/en/stable/configuration/engine_args/",
     ),
-    "tensor-parallel": Source(
+    "tensor-parallel": FormulaSource(
         "vLLM documentation, parallelism and scaling",
         "a model is divided among GPUs by its attention heads, so by 2, 4 or 8",
         "https://docs.vllm.ai/en/stable/serving/parallelism_scaling/",
     ),
-    "copies": Source(
+    "copies": FormulaSource(
         "TensorFlow Serving documentation, architecture, availability preserving policy",
         "a new version is loaded before the old one is released",
         "https://www.tensorflow.org/tfx/serving/architecture",
     ),
-    "training-pod": Source(
+    "training-pod": FormulaSource(
         "the requirements of training pods",
         "for each GPU 16 GB or the GPU's own memory, whichever is more; at least 4 cores, and one per GPU",
     ),
-    "convention": Source(
+    "convention": FormulaSource(
         "a convention of modelyard",
         "whole Gi and cores; workers with at most 64Gi of data or 8 cores; 1Gi for a worker's process",
     ),

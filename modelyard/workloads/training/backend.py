@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from modelyard.findings import Finding
 from modelyard.hardware.rules.shared import PodSizes
-from modelyard.stack.config import Allocation, Config, Path, Stack, Target
+from modelyard.stack.config import Allocation, Config, Stack, StackPath, Target
 from modelyard.workloads.facts.fact import Fact
 
 
@@ -51,7 +51,7 @@ class NoJobSource(NamedTuple):
     remedy: str
 
 
-Source = Dashboard | HeadService | Broker | Numbers | NoJobSource
+JobSource = Dashboard | HeadService | Broker | Numbers | NoJobSource
 
 
 class _Sizes(Protocol):
@@ -81,7 +81,7 @@ class _HeadSizes(_Sizes, Protocol):
     def gpu(self) -> int: ...
 
 
-class Head(NamedTuple):
+class HeadWorkload(NamedTuple):
     """The workload that keeps a backend's list of jobs, on a CPU node, and stays up while the backend is idle."""
 
     role: str
@@ -105,7 +105,7 @@ class Head(NamedTuple):
         )
 
 
-class Queries(NamedTuple):
+class BackendQueries(NamedTuple):
     """PromQL for the work that a backend has; ``%(queue)s`` stands for its queue."""
 
     valid: str
@@ -141,18 +141,18 @@ class Backend(NamedTuple):
     """What is wrong with the backend on a stack, except with its pods."""
     pod_rules: Callable[[Stack, PodSizes], list[Finding]]
     """What is wrong with pods that take jobs."""
-    jobs: Callable[[Stack], Source]
+    jobs: Callable[[Stack], JobSource]
     """Where its jobs are counted if the stack names no query."""
     query: Callable[[Config], str | None]
     """The stack's own PromQL for the number of jobs."""
     queue: Callable[[Config], str]
     """Where its waiting jobs are."""
-    queries: Queries
+    queries: BackendQueries
     released: Callable[[Config], bool] = lambda _: True
     """Whether the platform's release has it."""
-    gpus_set_by: Path = ()
+    gpus_set_by: StackPath = ()
     """Path in the stack file of the number of GPUs; empty if no line sets it."""
-    head: Head | None = None
+    head: HeadWorkload | None = None
     facts: tuple[Fact[Config], ...] = ()
     """What patches may ask of it besides the sizes of its workloads."""
     container_rules: Callable[[Stack, Mapping[str, Any]], list[Finding]] = lambda *_: []
@@ -180,11 +180,11 @@ class Backend(NamedTuple):
             grace_period=own.grace_period,
         )
 
-    def queries_of(self, config: Config) -> Queries:
+    def queries_of(self, config: Config) -> BackendQueries:
         """The queries with the stack's own queue."""
-        return Queries(*(text % {"queue": self.queue(config)} for text in self.queries))
+        return BackendQueries(*(text % {"queue": self.queue(config)} for text in self.queries))
 
-    def source(self, stack: Stack) -> Source:
+    def source(self, stack: Stack) -> JobSource:
         """Where its jobs are counted: the stack's own query wins."""
         config = stack.config
         query = self.query(config)

@@ -11,7 +11,7 @@ from modelyard.patterns import regex
 from modelyard.stack.config import WORKERS, CeleryVariables, Config, Stack
 from modelyard.stack.durations import text
 from modelyard.workloads.facts.fact import Fact, written
-from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
+from modelyard.workloads.training.backend import Backend, BackendQueries, Broker, JobSource, NoJobSource
 
 _SECTION = "celery"
 _REFERENCE = regex(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
@@ -232,7 +232,7 @@ def _arguments(config: Config) -> list[str]:
     return [_PLACE.sub(lambda found: known[found[0]], word) for word in celery.arguments]
 
 
-def _jobs(stack: Stack) -> Source:
+def _jobs(stack: Stack) -> JobSource:
     config = stack.config
     if config.drain.celery.management is not None:
         return Broker(config.drain.celery.management, config.drain.celery.virtual_host, config.celery.queue)
@@ -273,7 +273,7 @@ CELERY: Final = Backend(
         ),
     ),
     container_rules=container_findings,
-    queries=Queries(
+    queries=BackendQueries(
         valid='(sum(max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])) or vector(0))'
         ' + (sum(max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])) or vector(0))',
         vendor='max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])'

@@ -16,7 +16,15 @@ from modelyard.hardware.rules.shared import PodSizes, cpu_finding, gpu_of, memor
 from modelyard.hardware.rules.workloads import grace_finding, no_worker_finding, size_findings
 from modelyard.stack.config import WORKERS, Allocation, Config, Stack
 from modelyard.stack.words import plural
-from modelyard.workloads.training.backend import Backend, Dashboard, Head, HeadService, NoJobSource, Queries, Source
+from modelyard.workloads.training.backend import (
+    Backend,
+    BackendQueries,
+    Dashboard,
+    HeadService,
+    HeadWorkload,
+    JobSource,
+    NoJobSource,
+)
 
 _HEAD, _WORKER = "rayHead", WORKERS["ray"]
 
@@ -197,7 +205,7 @@ def _allocations(config: Config) -> tuple[Allocation, ...]:
     return ("single", "partial", "multi_gpu") if config.gpu.per_worker >= 2 else ("single", "partial")
 
 
-def _jobs(stack: Stack) -> Source:
+def _jobs(stack: Stack) -> JobSource:
     config = stack.config
     if config.drain.ray.jobs is not None:
         return Dashboard(config.drain.ray.jobs)
@@ -214,7 +222,7 @@ RAY: Final = Backend(
     name="ray",
     title="Ray",
     worker=_WORKER,
-    head=Head(
+    head=HeadWorkload(
         role="rayHead",
         sizes=lambda config: config.ray_head,
         target=lambda config: config.targets.ray_head,
@@ -233,7 +241,7 @@ RAY: Final = Backend(
     jobs=_jobs,
     query=lambda config: config.drain.ray.query,
     queue=lambda config: config.targets.ray_head.name,
-    queries=Queries(
+    queries=BackendQueries(
         valid=_BUSY,
         vendor='max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}[15s]), 0)[30m]) or vector(0)',
         keda=_BUSY,

@@ -16,7 +16,7 @@ from modelyard.probes import Busy, JobSourceError, described
 from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, PASSWORD_FILE, USER
 from modelyard.probes.ray import TOKEN, TOKEN_FILE
-from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, JobSource, NoJobSource, Numbers
 from tests.support.web_servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
@@ -154,7 +154,7 @@ def test_a_missing_password_file_is_reported(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_an_unusable_answer_is_never_idle(
-    source: Callable[[str], Source], document: Any, status: int, lasting: bool
+    source: Callable[[str], JobSource], document: Any, status: int, lasting: bool
 ) -> None:
     with answering(document, status=status) as server, pytest.raises(JobSourceError) as error:
         ask(source(server.url))
@@ -299,7 +299,7 @@ def test_a_head_without_a_service_is_reported(tmp_path: Path, monkeypatch: pytes
 
 
 def test_every_source_is_described(golden: Any) -> None:
-    sources: list[Source] = [
+    sources: list[JobSource] = [
         Dashboard("http://ray"),
         HeadService(None, "ml", HEAD),
         Broker("http://broker", "/", QUEUE),

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.probes import Busy, Drain, JobSourceError
+from modelyard.probes import BackendDrain, Busy, JobSourceError
 from modelyard.probes.waiting import PATIENCE, POLL, GaveUp, terms, wait
-from modelyard.workloads.training.backend import Broker, Dashboard, Numbers, Source
+from modelyard.workloads.training.backend import Broker, Dashboard, JobSource, Numbers
 
 IDLE, BUSY = Busy(0, 0), Busy(1, 0, ("raysubmit_1 (python train.py)",))
 GONE = JobSourceError("out of reach")
 WRONG = JobSourceError("HTTP 401", "give a token", lasting=True)
-RAY = Drain("ray", ("deployment-ray",), 600, 30, Dashboard("http://ray"))
+RAY = BackendDrain("ray", ("deployment-ray",), 600, 30, Dashboard("http://ray"))
 
 
 class World:
@@ -33,7 +33,7 @@ class World:
         self._answers: Iterator[Busy | JobSourceError] = iter(answers)
         self._last: Busy | JobSourceError = IDLE
 
-    async def ask(self, _source: Source) -> Busy:
+    async def ask(self, _source: JobSource) -> Busy:
         self.looks.append(self.now - 1000)
         self._last = next(self._answers, self._last)
         if isinstance(self._last, JobSourceError):
@@ -46,12 +46,12 @@ class World:
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def wait(self, drain: Drain = RAY) -> float:
+    def wait(self, drain: BackendDrain = RAY) -> float:
         """Waits; seconds that it took."""
         asyncio.run(wait(drain, self.ask, self.lines.append, self.stopped, clock=lambda: self.now, sleep=self.sleep))
         return self.now - 1000
 
-    def fails(self, drain: Drain = RAY) -> str:
+    def fails(self, drain: BackendDrain = RAY) -> str:
         with pytest.raises(GaveUp) as error:
             self.wait(drain)
         return str(error.value)
@@ -126,7 +126,7 @@ def test_a_lasting_error_after_an_answer_does_not_end_the_wait() -> None:
         (Numbers("http://prometheus", "up", 60), 30, 120),
     ],
 )
-def test_the_quiet_time_covers_twice_the_age_of_an_answer(source: Source, quiet: int, seconds: float) -> None:
+def test_the_quiet_time_covers_twice_the_age_of_an_answer(source: JobSource, quiet: int, seconds: float) -> None:
     drain = RAY._replace(source=source, quiet=quiet)
     assert terms(drain).quiet == seconds
     assert World([IDLE]).wait(drain) >= seconds

@@ -22,7 +22,7 @@ from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey
 from modelyard.names import FIELD_MANAGER
 from modelyard.plan import TargetPlan
-from modelyard.plan.undo.ledger import Ledger, write_ledger
+from modelyard.plan.undo.ledger import ObjectLedger, write_ledger
 from tests.support.example_stacks import Site, environments
 
 HEAD = "deployment-ray-head"
@@ -155,12 +155,14 @@ def test_fields_left_to_others_are_listed_with_their_holders() -> None:
 
 def test_the_state_keeps_what_a_new_record_has_lost() -> None:
     replicas = Path(("spec", "replicas"))
-    known = RECORD._replace(ledger=write_ledger(Ledger(values=((replicas, 3),))))
-    lost = RECORD._replace(ledger=write_ledger(Ledger()), context="renamed")
+    known = RECORD._replace(ledger=write_ledger(ObjectLedger(values=((replicas, 3),))))
+    lost = RECORD._replace(ledger=write_ledger(ObjectLedger()), context="renamed")
     kept = LedgerProvider().update("id", noted(known), noted(lost)).outs
     assert kept == noted(known._replace(context="renamed"))
     # So the next run with the same record has nothing to do.
     assert not LedgerProvider().diff("id", kept, noted(lost)).changes
     # What has gone back is forgotten.
-    back = known._replace(ledger=write_ledger(Ledger(values=((replicas, 3),), to_hand_over=fieldset.of(replicas))))
+    back = known._replace(
+        ledger=write_ledger(ObjectLedger(values=((replicas, 3),), to_hand_over=fieldset.of(replicas)))
+    )
     assert LedgerProvider().update("id", noted(back), noted(lost)).outs == noted(lost)

@@ -11,7 +11,7 @@ from pulumi import automation
 from modelyard.cluster.engine_state import NO_ENGINE
 from modelyard.engine.failure import EngineError, NothingAppliedError, StoppedError, killed, stopped
 from modelyard.engine.progress import Progress
-from modelyard.engine.run import Run
+from modelyard.engine.run import EngineRun
 from modelyard.engine.stopping import Stopping
 
 
@@ -51,7 +51,7 @@ def never(_on_event: object) -> None:
 
 
 def select(root: Path, stopping: Stopping | None = None) -> automation.Stack:
-    with Run("apply", silent, stopping) as run:
+    with EngineRun("apply", silent, stopping) as run:
         return run.select(root, "dev", create=False)
 
 
@@ -80,7 +80,7 @@ def test_an_engine_that_works(pulumi: Callable[[str], Path]) -> None:
 
 def test_what_the_state_holds_is_known_with_the_stack(pulumi: Callable[[str], Path]) -> None:
     root = pulumi(WORKS)
-    with Run("apply", silent) as run:
+    with EngineRun("apply", silent) as run:
         run.select(root, "dev", create=False)
         assert run.state == {"it": 1}
 
@@ -95,7 +95,7 @@ def test_a_stack_missing_from_the_state(pulumi: Callable[[str], Path]) -> None:
     root = pulumi(f'case "$*" in version*) echo v3.259.0;; *init*) touch made;; *) {unknown};; esac')
     with pytest.raises(NothingAppliedError):
         select(root)
-    with Run("apply", silent) as run:
+    with EngineRun("apply", silent) as run:
         assert run.select(root, "dev", create=True).name == "dev"
         assert run.state == {}
     assert (root / "made").exists()
@@ -107,7 +107,7 @@ def test_a_stack_that_another_first_apply_makes_at_the_same_time(pulumi: Callabl
     root = pulumi(
         f'case "$*" in *init*) {exists};; *export*) [ -e made ] || {{ {unknown}; }}; {WORKS};; *) {WORKS};; esac'
     )
-    with Run("apply", silent) as run:
+    with EngineRun("apply", silent) as run:
         assert run.select(root, "dev", create=True).name == "dev"
         assert run.state == {"it": 1}
 
@@ -115,7 +115,7 @@ def test_a_stack_that_another_first_apply_makes_at_the_same_time(pulumi: Callabl
 def test_a_run_is_one_command_with_events(pulumi: Callable[[str], Path]) -> None:
     root = pulumi(f'echo "$1" >>"$0.asked"; {WORKS}')
     asked = root / "bin" / "pulumi.asked"
-    with Run("apply", silent) as run:
+    with EngineRun("apply", silent) as run:
         stack = run.select(root, "dev", create=False)
         asked.unlink()
         assert stack.up().summary.result == stack.destroy().summary.result == "succeeded"
@@ -137,7 +137,7 @@ def test_an_engine_killed_after_a_signal_is_stopped(pulumi: Callable[[str], Path
 
 
 def test_a_run_does_not_begin_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
-    with Run("destroy", silent, stopping) as run:
+    with EngineRun("destroy", silent, stopping) as run:
         stack = run.select(pulumi(WORKS), "dev", create=False)
         stopping.ask(signal.SIGINT)
         with pytest.raises(StoppedError) as error:
@@ -152,7 +152,7 @@ def destroyed(pulumi: Callable[[str], Path], stopping: Stopping) -> Callable[[st
     def destroy(left: str) -> str:
         exported = f'{{"version": 3, "deployment": {{"resources": {left}}}}}'
         root = pulumi(f"""case "$*" in *export*) echo '{exported}';; *) {WORKS};; esac""")
-        with Run("destroy", silent, stopping) as run:
+        with EngineRun("destroy", silent, stopping) as run:
 
             def interrupted(_on_event: object) -> str:
                 stopping.ask(signal.SIGTERM)

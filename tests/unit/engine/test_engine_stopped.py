@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pulumi.automation import OpType
 
-from modelyard.engine.failure import Lock, killed, stopped
+from modelyard.engine.failure import LockState, killed, stopped
 from modelyard.engine.progress import Progress
 
 KINDS = ("resource_pre_event", "res_outputs_event", "res_op_failed_event", "diagnostic_event", "summary_event")
@@ -66,7 +66,7 @@ def test_a_stopped_run_shows_how_far_it_came(golden: Any) -> None:
 
 
 VERBS: tuple[Literal["apply", "destroy"], ...] = ("apply", "destroy")
-LOCKS: tuple[Lock, ...] = ("freed", "unknown")
+LOCKS: tuple[LockState, ...] = ("freed", "unknown")
 
 
 def test_the_remedy_of_a_killed_engine_depends_on_the_lock(golden: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from modelyard.hardware.nodes import check_nodes
-from modelyard.hardware.rules.shared import Applied
+from modelyard.hardware.rules.shared import AppliedPod
 from modelyard.quantity import GI, parse
 from modelyard.stack import Waiver
 from modelyard.workloads.rules import check, check_applied
@@ -70,7 +70,7 @@ def test_each_example_prints_its_message(make_stack, code):
     stack = stack._replace(config=stack.config._replace(waivers=waivers))
     found = {finding.summary: finding.code for finding in check(stack)}
     for patch in patches:
-        tasks = Applied(1, Fraction(8), Fraction(64 * GI), Fraction(0), patch["params"]["gpus"], 21900)
+        tasks = AppliedPod(1, Fraction(8), Fraction(64 * GI), Fraction(0), patch["params"]["gpus"], 21900)
         found |= {finding.summary: finding.code for finding in check_applied(stack, "celery", tasks)}
     for text in of_node or ["{}"]:
         facts = yaml.safe_load(text)

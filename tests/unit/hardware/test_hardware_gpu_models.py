@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.hardware import Ambiguous, GpuModel, find, near_gpus, products, resolve
-from modelyard.hardware.gpu_models import Unknown, families, gpu_models, labels, version
+from modelyard.hardware.gpu_models import UnknownGpu, families, gpu_models, labels, version
 from modelyard.hardware.instances import by_type, instances
 from modelyard.hardware.limits import LISTED
 
@@ -108,7 +108,7 @@ def test_a_brand_before_a_family_changes_nothing(name, gpu):
 )
 def test_suggestions_match_the_number_memory_and_form_of_the_name(name, suggestions):
     assert resolve(name) is None
-    assert find(name) == Unknown(name, suggestions)
+    assert find(name) == UnknownGpu(name, suggestions)
 
 
 @pytest.mark.parametrize(
@@ -130,15 +130,15 @@ def test_a_misspelled_name_gets_suggestions_that_resolve(name, suggestion):
     found = find(name)
     assert resolve(name) is None
     assert suggestion in near_gpus(name)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownGpu)
     assert suggestion in found.suggestions
-    assert all(not isinstance(find(near), Unknown) for near in found.suggestions)
+    assert all(not isinstance(find(near), UnknownGpu) for near in found.suggestions)
 
 
 @pytest.mark.parametrize("name", ["B9000", "P5000", "Quadro"])
 def test_an_unlike_name_gets_no_suggestion(name):
     found = find(name)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownGpu)
     assert found.suggestions == ()
     assert not [gpu for gpu in gpu_models() if gpu in near_gpus(name)]
 
@@ -150,7 +150,7 @@ def test_a_blackwell_workstation_gpu_is_not_suggested_as_data_center_gpu(name):
 
 @pytest.mark.parametrize("name", ["", "GPU", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A10-SHARED", "NVIDIA-A10-24Q"])
 def test_slices_shares_and_nonsense_are_not_gpus(name):
-    assert isinstance(find(name), Unknown)
+    assert isinstance(find(name), UnknownGpu)
 
 
 def test_a_listed_family_has_the_products_of_its_variants():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.hardware import find, near_gpus, resolve, verdict
-from modelyard.hardware.gpu_models import Unknown, by_id, own_gpus, products
+from modelyard.hardware.gpu_models import UnknownGpu, by_id, own_gpus, products
 from modelyard.hardware.nodes import node_gpus
 from modelyard.hardware.own import in_project, load_gpus, of_project
 from modelyard.hardware.table import table
@@ -99,7 +99,7 @@ def test_a_price_file_is_read_again_for_other_gpus(fast):
 def test_each_name_of_a_defined_gpu_resolves(fast, name):
     with in_project(fast):
         assert resolve(name) is by_id("l20")
-    assert isinstance(find(name), Unknown)
+    assert isinstance(find(name), UnknownGpu)
 
 
 def test_an_unknown_key_names_the_only_one(tmp_path):

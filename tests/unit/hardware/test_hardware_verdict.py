@@ -12,7 +12,7 @@ from modelyard.hardware.cuda import code
 from modelyard.hardware.gpu_models import GpuModel, families, gpu_models
 from modelyard.hardware.limits import FLOOR_TFLOPS, LISTED
 from modelyard.hardware.table import table
-from modelyard.hardware.verdict import Use
+from modelyard.hardware.verdict import GpuUse
 
 HERE = Path(__file__).parent
 ANSWER = {True: "yes", False: "no", None: "unknown"}
@@ -33,7 +33,7 @@ def test_verdicts_equal_the_reviewed_ones(golden: Callable[..., None]) -> None:
         lines = [f"CUDA {cuda}{', images embed PTX' if ptx else ''}", ""]
         lines += [f"{row.id:<17} {row.supported:<8} {row.rule:<12} {row.why}" for row in table(cuda, ptx)]
         for family in families().values():
-            found = verdict(family, Use(cuda, ptx))
+            found = verdict(family, GpuUse(cuda, ptx))
             lines.append(f"{family.id:<17} {ANSWER[found.supported]:<8} {found.rule:<12} {found.reason}")
         blocks.append("\n".join(lines) + "\n")
     golden(*blocks)
@@ -53,7 +53,7 @@ def test_the_rules_agree_with_an_independent_table():
             "listed": "yes" if gpu.family in LISTED else "no",
             "meets_a10_compute": "unknown" if gpu.tflops is None else "yes" if gpu.tflops >= FLOOR_TFLOPS else "no",
             "alternative_sass_only": ANSWER[verdict(unlisted).supported],
-            "alternative_with_ptx": ANSWER[verdict(unlisted, Use(embeds_ptx=True)).supported],
+            "alternative_with_ptx": ANSWER[verdict(unlisted, GpuUse(embeds_ptx=True)).supported],
         }
         # Partial answers of that table: a variant of a listed GPU is listed, memory alone does not meet a compute rule.
         theirs = {"variant": "yes", "vram_only": "no", "fp16_only": "no"}
@@ -88,7 +88,7 @@ def test_the_rules_agree_with_an_independent_table():
 def test_a_verdict_names_the_deciding_rule(name, cuda, ptx, supported, rule, severity):
     gpu = resolve(name)
     assert isinstance(gpu, GpuModel)
-    found = verdict(gpu, Use(cuda, ptx))
+    found = verdict(gpu, GpuUse(cuda, ptx))
     assert (found.supported, found.rule, found.severity) == (supported, rule, severity)
 
 
@@ -140,10 +140,10 @@ def test_code_for_a_gpu_is_native_compatible_ptx_or_dropped(gpu, asked, mode, sm
 
 
 def test_an_unchecked_cuda_version_is_uncertain():
-    found = verdict(gpu_models()["l40s"], Use("13.6"))
+    found = verdict(gpu_models()["l40s"], GpuUse("13.6"))
     assert found.supported is True
     assert found.uncertain == ("cuda_last_native (checked up to 13.5)",)
-    assert verdict(gpu_models()["l40s"], Use("13.5")).uncertain == ()
+    assert verdict(gpu_models()["l40s"], GpuUse("13.5")).uncertain == ()
 
 
 def test_a_verdict_lists_its_uncertain_numbers():

@@ -10,7 +10,7 @@ import pytest
 from modelyard.catalog import Library, load_library
 from modelyard.plan.notebook import notebook_job
 from modelyard.runs.jobs import environment_build, job_submission
-from modelyard.runs.notebooks import Choice, Chosen, Place, choose
+from modelyard.runs.notebooks import Choice, Chosen, NotebookPaths, choose
 from modelyard.stack import Stack, load_text
 from modelyard.workloads.environments import with_files
 from modelyard.workloads.environments.conda import SOLVER_SHA256, SOLVER_VERSION, Solved
@@ -172,7 +172,7 @@ def test_a_notebook_runs_by_the_python_of_its_environment(library: Library, tmp_
     lock = locked("3.11", made_of("3.11", ("papermill", "ipykernel")), pins)
     (tmp_path / "environments/tabular.lock").write_text(lock)
     asked = with_files(tmp_path, asked)
-    place = Place("/home/jovyan/work/a.ipynb", "/home/jovyan/work/a.x.ipynb", Path("a.x.ipynb"))
+    place = NotebookPaths("/home/jovyan/work/a.ipynb", "/home/jovyan/work/a.x.ipynb", Path("a.x.ipynb"))
     chosen = choose(asked.config, Choice(None, None, None, None, None))
     assert isinstance(chosen, Chosen)
     made = notebook_job(library, asked, "a-x7k2p", place=place, chosen=chosen, parameters={}, today=date(2026, 11, 22))

@@ -11,14 +11,14 @@ from modelyard.catalog import Library, load_library
 from modelyard.runs.jobs import Submission, check_images, check_template, job_submission, job_templates, run_name
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Stage
-from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team, WorkerCluster
-from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
-from modelyard.workloads.remote.script import Part, job_script
+from modelyard.stack.pool import Flavor, Partition, Priority, Team, TeamQuota, WorkerCluster
+from modelyard.stack.remote import Bucket, BucketPart, Data, Remote, RemoteQuota, StaticCluster
+from modelyard.workloads.remote.script import BucketFolder, job_script
 
 ROOT = Path(__file__).parents[3]
 DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1, team="vision")
 TRAIN = Job("train", "training", "deep", command=("python", "train.py", "--name", "it's"), priority="urgent")
-VISION = Team("vision", (Quota("a10", "16", "128Gi", 4),), "vision-ml")
+VISION = Team("vision", (TeamQuota("a10", "16", "128Gi", 4),), "vision-ml")
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ RACKS = Flavor("a10", "A10", topology=("example.com/rack",))
 def test_a_job_requests_a_topology_if_its_flavor_has_one(
     library: Library, flavors: tuple[Flavor, ...], job: Job, resource: Resource, said: dict[str, str], engine: Any
 ) -> None:
-    team = VISION._replace(quotas=(*VISION.quotas, Quota("any", "16", "64Gi", 4 if flavors[1].gpu else 0)))
+    team = VISION._replace(quotas=(*VISION.quotas, TeamQuota("any", "16", "64Gi", 4 if flavors[1].gpu else 0)))
     submission = made(library, job._replace(engine=engine), flavors=flavors, teams=(team,), resources=(resource,))
     spec = submission.objects.reveal()[0]["spec"]
     pods = [spec] if engine == "job" else spec["rayClusterSpec"]["workerGroupSpecs"]
@@ -196,7 +196,7 @@ def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places
 ) -> None:
     small = Partition("small", "mig", flavor="a100", gpu="a100-80gb", layout={"1g.10gb": 7})
     flavors = (Flavor("a10", "A10"), Flavor("a100", labels={"pool": "a100"}, topology=levels))
-    slices = Quota("a100", "16", "64Gi", 7, resource="nvidia.com/mig-1g.10gb")
+    slices = TeamQuota("a100", "16", "64Gi", 7, resource="nvidia.com/mig-1g.10gb")
     given = {"flavors": flavors, "partitions": (small,), "teams": (VISION._replace(quotas=(*VISION.quotas, slices)),)}
     resource = DEEP._replace(gpus=None, partition="small", slice="1g.10gb")
     found = made(library, **given, resources=(resource,)).objects.reveal()[0]["spec"]["template"]["metadata"][
@@ -347,9 +347,9 @@ def test_names_of_runs() -> None:
 
 
 FAR = Remote(
-    Place("lake", "models"),
-    Cluster("https://10.8.0.5:6443", "farm", "far-jobs", read_secret="lake-read", write_secret="lake-write"),
-    data=Data(Place("lake", "datasets/churn")),
+    BucketPart("lake", "models"),
+    StaticCluster("https://10.8.0.5:6443", "farm", "far-jobs", read_secret="lake-read", write_secret="lake-write"),
+    data=Data(BucketPart("lake", "datasets/churn")),
 )
 ALONE = TRAIN._replace(priority=None)
 AWAY = {
@@ -378,13 +378,13 @@ def test_a_job_of_a_remote_cluster_uses_the_same_template(library: Library) -> N
     # Kubernetes takes $$ for $; what is left is what a rented machine runs.
     plain = script.replace("$$", "$")
     bucket = Bucket("lake", "s3://acme-lake")
-    parts = Part(bucket, "datasets/churn"), Part(bucket, "models/train")
+    parts = BucketFolder(bucket, "datasets/churn"), BucketFolder(bucket, "models/train")
     assert plain == job_script(ALONE.command, ALONE.time_limit, *parts, serves=False)
     assert "$" not in script.replace("$$", "")
 
 
 def test_settings_that_need_a_team_queue_are_refused_on_a_remote_cluster(library: Library) -> None:
-    team = VISION._replace(quotas=(*VISION.quotas, Quota("any", "16", "64Gi")))
+    team = VISION._replace(quotas=(*VISION.quotas, TeamQuota("any", "16", "64Gi")))
     given = {**AWAY, "flavors": (RACKS, ANY), "teams": (team,), "priorities": (Priority("high", 10),)}
     job = ALONE._replace(team="vision", together="example.com/rack", priority="high", least_workers=1)
     submission = made(library, job, **given)
@@ -434,7 +434,7 @@ def test_a_job_with_a_quota_waits_in_the_planned_queue(library: Library) -> None
             "no credentials for its model",
             "REM003",
         ),
-        (away(model=Place("pond", "models")), ALONE, "bucket pond, which is not defined", "RES214"),
+        (away(model=BucketPart("pond", "models")), ALONE, "bucket pond, which is not defined", "RES214"),
         (AWAY, ALONE._replace(trials=3), "a remote job is one run", "REM016"),
         (AWAY, ALONE._replace(engine="ray"), "a remote job has one worker", "REM016"),
         (

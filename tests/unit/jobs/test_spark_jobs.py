@@ -10,7 +10,7 @@ from modelyard.catalog import Library, load_library
 from modelyard.runs.jobs import Submission, check_spark, job_submission
 from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import Job, Resource, Runtime, Spark
-from modelyard.stack.pool import Flavor, Quota, Team
+from modelyard.stack.pool import Flavor, Team, TeamQuota
 from modelyard.workloads.facts.spark import heap_of, spark_facts
 from modelyard.workloads.sizing import sized
 
@@ -36,7 +36,7 @@ def stack(job: Job = MAKE, resource: Resource = WIDE) -> Stack:
         resources=(resource,),
         jobs=(job,),
         flavors=(Flavor("a10", "A10"),),
-        teams=(Team("vision", (Quota("a10", "16", "128Gi", 4),)),),
+        teams=(Team("vision", (TeamQuota("a10", "16", "128Gi", 4),)),),
     )
     return Stack("dev", "stacks/Pulumi.dev.yaml", "", config, None, {})
 

@@ -9,7 +9,7 @@ from typing import Any
 from modelyard.runs.notebooks import Allowance, Choice, Chosen, choose, offer
 from modelyard.runs.notebooks.choice import escaped
 from modelyard.stack.config import Config, Gpu, Platform
-from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team
+from modelyard.stack.pool import Flavor, Partition, Priority, Team, TeamQuota
 
 A10, A30 = Flavor("a10", "A10"), Flavor("a30-spot", "A30")
 
@@ -21,8 +21,8 @@ def config(**changes: Any) -> Config:
 
 def pool(**changes: Any) -> Config:
     teams = (
-        Team("vision", (Quota("a10", "16", "64Gi", 2), Quota("a30-spot", "16", "64Gi", 0))),
-        Team("cpu", (Quota("a10", "16", "64Gi", 0, borrow=0),)),
+        Team("vision", (TeamQuota("a10", "16", "64Gi", 2), TeamQuota("a30-spot", "16", "64Gi", 0))),
+        Team("cpu", (TeamQuota("a10", "16", "64Gi", 0, borrow=0),)),
     )
     return config(flavors=(A10, A30), teams=teams, priorities=(Priority("urgent", 1000),), **changes)
 
@@ -61,10 +61,10 @@ def test_the_quotas_of_a_team_limit_the_choice() -> None:
 
 def test_a_flavor_without_gpus_is_not_a_choice(golden: Any) -> None:
     """A pool may have a flavor for pods without GPUs; a notebook always has a GPU."""
-    quotas = (Quota("any", "16", "64Gi"), Quota("a10", "16", "64Gi", 2))
+    quotas = (TeamQuota("any", "16", "64Gi"), TeamQuota("a10", "16", "64Gi", 2))
     stack = config(flavors=(Flavor("any"), A10), teams=(Team("vision", quotas), Team("speech", quotas)))
     assert chosen(stack, team="speech").flavor == A10
-    few = tuple(team._replace(quotas=(Quota("a10", "16", "64Gi", 1),)) for team in stack.teams)
+    few = tuple(team._replace(quotas=(TeamQuota("a10", "16", "64Gi", 1),)) for team in stack.teams)
     golden(
         *problems(stack),
         *problems(stack, flavor="any")[1:],
@@ -154,18 +154,18 @@ def test_unavailable_slices_are_reported(golden: Any) -> None:
 def test_a_team_needs_a_quota_of_the_resource_and_flavor(golden: Any) -> None:
     stack = pool(partitions=(SHARED,))
     found = problems(stack, team="vision", flavor="a10", allocation="partial")
-    shares = [Quota(flavor, "16", "64Gi", 2, resource="nvidia.com/gpu.shared") for flavor in ("a10", "a30-spot")]
-    stack = stack._replace(teams=(Team("speech", (shares[0], Quota("a30-spot", "16", "64Gi", 1))),))
+    shares = [TeamQuota(flavor, "16", "64Gi", 2, resource="nvidia.com/gpu.shared") for flavor in ("a10", "a30-spot")]
+    stack = stack._replace(teams=(Team("speech", (shares[0], TeamQuota("a30-spot", "16", "64Gi", 1))),))
     found += problems(stack, flavor="a10")
     # Without a flavor named it is the only one with whole GPUs.
     assert chosen(stack).flavor == A30
-    stack = stack._replace(teams=(Team("speech", (Quota("a10", "16", "64Gi", 2), shares[1])),))
+    stack = stack._replace(teams=(Team("speech", (TeamQuota("a10", "16", "64Gi", 2), shares[1])),))
     found += problems(stack, flavor="a10", allocation="partial")
     golden(*found)
 
 
 def test_several_gpus_need_a_quota_of_as_many(golden: Any) -> None:
-    one, two = Quota("a10", "16", "64Gi", 1), Quota("a30-spot", "16", "64Gi", 2)
+    one, two = TeamQuota("a10", "16", "64Gi", 1), TeamQuota("a30-spot", "16", "64Gi", 2)
     stack = pool()._replace(teams=(Team("vision", (one,)),))
     golden(*problems(stack, allocation="multi_gpu"))
     # Where another flavor has them, it is the one.
@@ -184,9 +184,9 @@ def test_variables_in_arguments_are_escaped() -> None:
 
 
 def test_an_offer_has_exactly_what_can_be_chosen() -> None:
-    shares = Quota("a10", None, None, 2, resource="nvidia.com/gpu.shared")
+    shares = TeamQuota("a10", None, None, 2, resource="nvidia.com/gpu.shared")
     stack = pool(partitions=(SHARED, SMALL))
-    stack = stack._replace(teams=(*stack.teams, Team("speech", (Quota("a30-spot", "16", "64Gi", 1), shares))))
+    stack = stack._replace(teams=(*stack.teams, Team("speech", (TeamQuota("a30-spot", "16", "64Gi", 1), shares))))
     offered = offer(stack)
     assert offered.able == {"vision": ("a10",), "cpu": (), "speech": ("a30-spot", "a10")}
     assert offered.holds == {

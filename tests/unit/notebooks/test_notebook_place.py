@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.runs.notebooks import Place, job_name, locate
+from modelyard.runs.notebooks import NotebookPaths, job_name, locate
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def workspace(tmp_path: Path) -> Path:
 
 def test_the_result_is_a_new_file_beside_the_notebook(workspace: Path) -> None:
     found = locate(workspace / "deep" / "train.ipynb", workspace, "/home/jovyan/work", "train-x2", "train.ipynb")
-    assert found == Place(
+    assert found == NotebookPaths(
         "/home/jovyan/work/deep/train.ipynb",
         "/home/jovyan/work/deep/train.train-x2.ipynb",
         workspace / "deep" / "train.train-x2.ipynb",
@@ -28,7 +28,7 @@ def test_the_result_is_a_new_file_beside_the_notebook(workspace: Path) -> None:
 
 def test_a_path_with_dots_inside_the_workspace_is_accepted(workspace: Path) -> None:
     found = locate(workspace / "deep" / ".." / "deep" / "train.ipynb", workspace, "/w", "j", "train.ipynb")
-    assert isinstance(found, Place)
+    assert isinstance(found, NotebookPaths)
     assert found.notebook == "/w/deep/train.ipynb"
 
 
@@ -50,7 +50,7 @@ def test_a_folder_whose_name_begins_like_the_workspace_is_outside(workspace: Pat
 def test_a_workspace_may_be_a_link(workspace: Path) -> None:
     link = workspace.parent / "home"
     link.symlink_to(workspace)
-    assert isinstance(locate(link / "deep" / "train.ipynb", link, "/w", "j", "x"), Place)
+    assert isinstance(locate(link / "deep" / "train.ipynb", link, "/w", "j", "x"), NotebookPaths)
 
 
 def test_an_existing_result_is_not_overwritten(workspace: Path) -> None:

@@ -8,7 +8,7 @@ from modelyard.findings import Severity
 from modelyard.runs.pipelines import check_pipelines
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Pipeline, Runtime, Stage
-from modelyard.stack.remote import Cluster, Place, Remote
+from modelyard.stack.remote import BucketPart, Remote, StaticCluster
 from modelyard.workloads.sizing import sized
 from tests.support.pipeline_stacks import (
     ASSISTANT,
@@ -88,8 +88,18 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             "inputs",
         ),
         (NIGHTLY._replace(artifacts=None), "PIP008", "pipelines[0]", "writes data-set, model, but does not set where"),
-        (NIGHTLY._replace(artifacts=Place("lace", "x")), "PIP008", "pipelines[0].artifacts", "which is not defined"),
-        (NIGHTLY._replace(inputs={"raw": Place("lace", "x")}), "PIP008", "pipelines[0].inputs.raw", "the input raw"),
+        (
+            NIGHTLY._replace(artifacts=BucketPart("lace", "x")),
+            "PIP008",
+            "pipelines[0].artifacts",
+            "which is not defined",
+        ),
+        (
+            NIGHTLY._replace(inputs={"raw": BucketPart("lace", "x")}),
+            "PIP008",
+            "pipelines[0].inputs.raw",
+            "the input raw",
+        ),
     ],
 )
 def test_each_mistake_is_a_finding_with_its_place(pipeline: Pipeline, code: str, field: str, words: str) -> None:
@@ -209,10 +219,10 @@ def test_a_reader_outside_a_cycle_must_need_the_writer() -> None:
 
 def test_a_bucket_that_the_platform_cannot_reach_is_reported_once() -> None:
     lake = (LAKE._replace(reached_by=()),)
-    several = (NIGHTLY, NIGHTLY._replace(name="weekly", inputs={"raw": Place("lake", "raw")}))
+    several = (NIGHTLY, NIGHTLY._replace(name="weekly", inputs={"raw": BucketPart("lake", "raw")}))
     assert [code for code, _, _ in told(stack(*several, buckets=lake)) if code == "PIP008"] == ["PIP008"]
     # The finding about the remote resource, REM010, is enough.
-    far = CHAT._replace(name="far", remote=Remote(model=Place("lake", "models")))
+    far = CHAT._replace(name="far", remote=Remote(model=BucketPart("lake", "models")))
     assert "PIP008" not in {code for code, _, _ in told(stack(buckets=lake, resources=(DEEP, CHAT, far)))}
 
 
@@ -232,7 +242,8 @@ def test_jobs_and_resources_of_stages_are_checked(changes: dict[str, Any], code:
 
 
 @pytest.mark.parametrize(
-    ("remote", "verb"), [(Remote(provider="lam"), "remote"), (Remote(cluster=Cluster("https://f:6443")), "job submit")]
+    ("remote", "verb"),
+    [(Remote(provider="lam"), "remote"), (Remote(cluster=StaticCluster("https://f:6443")), "job submit")],
 )
 def test_a_remote_stage_is_one_finding_with_the_command_that_starts_it(remote: Remote, verb: str) -> None:
     # Without a team it would be in another namespace than the others, were it here.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.catalog import Document, PatchVersion
+from modelyard.catalog import PatchDocument, PatchVersion
 from modelyard.catalog.built_in import BUILT_IN
 from modelyard.catalog.library import Meta, Phase
 from modelyard.hiding import Confidential
@@ -23,9 +23,9 @@ def version(name: str, folder: str = "patches", **meta: Any) -> PatchVersion:
     return PatchVersion(name, "v1", f"{folder}/{name}/v1", files, Meta(**meta))
 
 
-def part(name: str, spec: dict[str, Any], phase: Phase = "normal", **meta: Any) -> tuple[PatchVersion, Document]:
+def part(name: str, spec: dict[str, Any], phase: Phase = "normal", **meta: Any) -> tuple[PatchVersion, PatchDocument]:
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
-    return version(name, **meta), Document("d", phase, Confidential(""), Confidential(body))
+    return version(name, **meta), PatchDocument("d", phase, Confidential(""), Confidential(body))
 
 
 def pod(**container: Any) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from modelyard.kube.scheduling.capacity import MANY, amount, obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
 from modelyard.names import NODE_POOL_LABEL
-from modelyard.plan.checks.job_nodes import Ask, Kinds, Unplaced, unplaced
+from modelyard.plan.checks.job_nodes import Kinds, RunRequest, Unplaced, unplaced
 from modelyard.stack.pool import Flavor, Toleration
-from modelyard.workloads.facts.jobs import Head
+from modelyard.workloads.facts.jobs import HeadSize
 
 GPU, PRODUCT, RACK, HOST = "nvidia.com/gpu", "nvidia.com/gpu.product", "rack", "kubernetes.io/hostname"
 GI = 2**30
@@ -45,27 +45,27 @@ def nodes(draw: Any) -> list[Node]:
 
 
 @st.composite
-def asks(draw: Any) -> Ask:
+def asks(draw: Any) -> RunRequest:
     memory = draw(st.sampled_from([0, 1, 8, 16, 32])) * GI + draw(st.integers(-90, 90)) * 1024
     cpu = draw(st.sampled_from([Fraction(0), Fraction(1, 3), Fraction(2), Fraction(7999, 1000), Fraction(16)]))
     requests = (("cpu", cpu), ("memory", Fraction(max(0, memory))), (GPU, Fraction(draw(st.integers(0, 5)))))
     gpus = draw(st.sampled_from([(), ("NVIDIA-A10",), ("NVIDIA-A10", "NVIDIA-A30")]))
-    head = draw(st.sampled_from([None, Head("head", (("cpu", Fraction(8)), ("memory", Fraction(GI))))]))
+    head = draw(st.sampled_from([None, HeadSize("head", (("cpu", Fraction(8)), ("memory", Fraction(GI))))]))
     together = draw(st.sampled_from([None, None, RACK, HOST]))
-    return Ask("ml", requests, gpus, draw(st.sampled_from([1, 2, 9, 40, 10**7])), together, head)
+    return RunRequest("ml", requests, gpus, draw(st.sampled_from([1, 2, 9, 40, 10**7])), together, head)
 
 
-def by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
+def by_each_node(ask: RunRequest, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
     """Returns the result of a check of each node."""
     found = pods_by_each_node(ask, there, theirs)
     if found is not None or ask.head is None:
         return found
-    alone = Ask(ask.team, (*ask.head.requests, (GPU, Fraction(0))), (), 1, None, None)
+    alone = RunRequest(ask.team, (*ask.head.requests, (GPU, Fraction(0))), (), 1, None, None)
     found = pods_by_each_node(alone, there, theirs)
     return None if found is None else Unplaced(f"no node can hold its {ask.head.what}", found.detail)
 
 
-def pods_by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
+def pods_by_each_node(ask: RunRequest, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
     flavors: list[Flavor | None] = list(theirs) if theirs is not None and ask.gpus else [None]
     if ask.together is not None:
         flavors = [one for one in flavors if one is None or ask.together in one.topology]
@@ -110,7 +110,7 @@ def pods_by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | 
 @settings(max_examples=400, deadline=None)
 @given(nodes(), st.lists(asks(), min_size=1, max_size=4), st.sampled_from([None, (), FLAVORS[:1], FLAVORS]))
 def test_unplaced_equals_a_check_of_each_node(
-    there: list[Node], runs: list[Ask], theirs: tuple[Flavor, ...] | None
+    there: list[Node], runs: list[RunRequest], theirs: tuple[Flavor, ...] | None
 ) -> None:
     kinds = Kinds(there, FLAVORS, (), {})
     for ask in runs:
@@ -126,7 +126,7 @@ def test_the_gpu_limit_of_a_node_pool_limits_workers_on_new_nodes(
 ) -> None:
     have = {"cpu": Fraction(64), "memory": Fraction(256 * GI), GPU: Fraction(2)}
     coming = Node("pool/machine", {NODE_POOL_LABEL: "pool"}, (), have)
-    ask = Ask("ml", (("cpu", Fraction(1)), ("memory", Fraction(GI)), (GPU, Fraction(gpus))), (), 3, None, None)
+    ask = RunRequest("ml", (("cpu", Fraction(1)), ("memory", Fraction(GI)), (GPU, Fraction(gpus))), (), 3, None, None)
     found = unplaced(ask, Kinds([], (), (coming,), limits), None)
     assert (found is None) is (most is None)
     assert found is None or found.summary.endswith(most or "")

@@ -12,20 +12,20 @@ from modelyard.plan.drains import refused
 from modelyard.plan.job_status import with_job_status
 from modelyard.probes import Busy, JobSourceError
 from modelyard.stack.config import CeleryJobs, Waiver
-from modelyard.workloads.training.backend import Broker, HeadService, Source
+from modelyard.workloads.training.backend import Broker, HeadService, JobSource
 
 TODAY = date(2026, 11, 21)
 RAY = "deployment-ray-model-training-worker"
 
 
 @pytest.fixture
-def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError], list[Source]]:
+def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError], list[JobSource]]:
     """Makes each training backend give the same answer, and returns the list of queried sources."""
 
-    def install(said: Busy | JobSourceError) -> list[Source]:
-        asked: list[Source] = []
+    def install(said: Busy | JobSourceError) -> list[JobSource]:
+        asked: list[JobSource] = []
 
-        def ask(source: Source) -> Busy:
+        def ask(source: JobSource) -> Busy:
             asked.append(source)
             if isinstance(said, JobSourceError):
                 raise said
@@ -47,7 +47,7 @@ def findings_of(site: Any) -> list[Any]:
 
 
 def test_running_jobs_are_a_note_with_a_line_of_the_stack_file(
-    dev: Any, answer: Callable[[Busy], list[Source]]
+    dev: Any, answer: Callable[[Busy], list[JobSource]]
 ) -> None:
     asked = answer(Busy(1, 2, ("raysubmit_1 (train)",)))
     (finding,) = findings_of(switched(dev))
@@ -59,7 +59,7 @@ def test_running_jobs_are_a_note_with_a_line_of_the_stack_file(
 
 
 def test_no_answer_is_a_warning_with_its_reason_and_blocks_an_apply(
-    dev: Any, answer: Callable[[JobSourceError], list[Source]]
+    dev: Any, answer: Callable[[JobSourceError], list[JobSource]]
 ) -> None:
     answer(JobSourceError("HTTP 401", "give a token"))
     site = switched(dev)
@@ -73,19 +73,21 @@ def test_no_answer_is_a_warning_with_its_reason_and_blocks_an_apply(
     assert "--no-drain" in finding.remedy
 
 
-def test_the_warning_about_no_answer_can_be_waived(dev: Any, answer: Callable[[JobSourceError], list[Source]]) -> None:
+def test_the_warning_about_no_answer_can_be_waived(
+    dev: Any, answer: Callable[[JobSourceError], list[JobSource]]
+) -> None:
     answer(JobSourceError("HTTP 401"))
     (finding,) = findings_of(switched(dev).asking(waivers=(Waiver("RES105", "known", date(2030, 1, 1)),)))
     assert finding.waived
 
 
-def test_a_plan_without_drains_asks_no_backend(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
+def test_a_plan_without_drains_asks_no_backend(dev: Any, answer: Callable[[Busy], list[JobSource]]) -> None:
     asked = answer(Busy(0, 0))
     assert findings_of(dev.applied()) == []
     assert asked == []
 
 
-def test_a_missing_job_source_is_reported_once(prod: Any, answer: Callable[[Busy], list[Source]]) -> None:
+def test_a_missing_job_source_is_reported_once(prod: Any, answer: Callable[[Busy], list[JobSource]]) -> None:
     """The plan reports it; the job status does not repeat it."""
     asked = answer(Busy(0, 0))
     site = prod.asking(drain=prod.stack.config.drain._replace(celery=CeleryJobs()))
@@ -105,7 +107,7 @@ def switched_back(site: Any) -> Any:
 
 
 def test_waiting_jobs_of_a_backend_without_workers_are_reported(
-    dev: Any, answer: Callable[[Busy], list[Source]]
+    dev: Any, answer: Callable[[Busy], list[JobSource]]
 ) -> None:
     asked = answer(Busy(0, 3))
     plan = switched_back(dev).plan()
@@ -119,14 +121,16 @@ def test_waiting_jobs_of_a_backend_without_workers_are_reported(
 
 @pytest.mark.parametrize("said", [Busy(0, 0), JobSourceError("HTTP 401")])
 def test_an_empty_queue_or_no_answer_is_not_reported_after_a_switch_back(
-    dev: Any, answer: Callable[[Busy | JobSourceError], list[Source]], said: Busy | JobSourceError
+    dev: Any, answer: Callable[[Busy | JobSourceError], list[JobSource]], said: Busy | JobSourceError
 ) -> None:
     asked = answer(said)
     assert findings_of(switched_back(dev)) == []
     assert len(asked) == 1
 
 
-def test_the_other_backend_is_not_asked_while_the_route_stays(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
+def test_the_other_backend_is_not_asked_while_the_route_stays(
+    dev: Any, answer: Callable[[Busy], list[JobSource]]
+) -> None:
     asked = answer(Busy(0, 3))
     more = dev.applied().asking(model_service=dev.stack.config.model_service._replace(replicas=4))
     assert more.plan().changed

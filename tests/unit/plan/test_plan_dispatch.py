@@ -7,12 +7,12 @@ import pytest
 from modelyard.kube.kinds import is_namespaced
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.pool import Flavor, NodePool, Quota, Team, WorkerCluster
+from modelyard.stack.pool import Flavor, NodePool, Team, TeamQuota, WorkerCluster
 
 A10 = Flavor("a10", "A10")
 FARM, CLOUD = WorkerCluster("farm", "farm-kubeconfig"), WorkerCluster("cloud", "cloud-kubeconfig")
-VISION = Team("vision", (Quota("a10", "64", "512Gi", 4),), clusters=("farm", "cloud"))
-HERE = Team("speech", (Quota("a10", "16", "128Gi", 1),))
+VISION = Team("vision", (TeamQuota("a10", "64", "512Gi", 4),), clusters=("farm", "cloud"))
+HERE = Team("speech", (TeamQuota("a10", "16", "128Gi", 1),))
 DEEP = Resource("deep", "training", workers=1, cpu="1", memory="1Gi", gpus=1, team="vision")
 TRAIN = Job("train", "training", "deep", command=("python", "train.py"))
 
@@ -119,7 +119,7 @@ def test_a_duplicate_worker_cluster_is_an_error(dev: Any) -> None:
 
 def test_flavors_of_worker_clusters_need_no_nodes_in_the_home_cluster(dev: Any) -> None:
     far = {"flavors": (Flavor("a30", "A30"),), "resources": (DEEP._replace(gpu="A30"),), "jobs": (TRAIN,)}
-    quotas = (Quota("a30", "64", "512Gi", 99),)
+    quotas = (TeamQuota("a30", "64", "512Gi", 99),)
     codes = ("QUE005", "QUE006", "RES212", *("QUE010", "QUE011"))
     assert findings_of(pool(dev, VISION._replace(quotas=quotas), **far), *codes) == []
     told = findings_of(pool(dev, VISION._replace(quotas=quotas, clusters=()), **far), *codes)
@@ -127,7 +127,7 @@ def test_flavors_of_worker_clusters_need_no_nodes_in_the_home_cluster(dev: Any) 
 
 
 def test_quotas_of_worker_clusters_do_not_count_in_the_home_cluster(dev: Any) -> None:
-    many = HERE._replace(quotas=(Quota("a10", "16", "128Gi", 3),))
+    many = HERE._replace(quotas=(TeamQuota("a10", "16", "128Gi", 3),))
     (told,) = findings_of(pool(dev, VISION, many), "QUE006")
     assert [word for word in told[2].split() if word.isdigit()] == ["3", "2"]
 
@@ -174,7 +174,7 @@ def test_jobs_that_kueue_cannot_send_to_a_worker_cluster_are_reported(
         ((VISION, HERE), ["teams[1].cohort"]),
         ((VISION, HERE._replace(clusters=("cloud", "farm"))), []),
         ((VISION, HERE._replace(clusters=("farm",))), ["teams[1].cohort"]),
-        ((VISION, HERE._replace(quotas=(Quota("any", "1", "1Gi"),))), []),
+        ((VISION, HERE._replace(quotas=(TeamQuota("any", "1", "1Gi"),))), []),
     ],
 )
 def test_a_cohort_needs_the_same_clusters_for_each_team(dev: Any, teams: tuple[Team, ...], told: list[str]) -> None:

@@ -12,8 +12,8 @@ from modelyard.kube.merge import ABSENT, Path, fieldset
 from modelyard.kube.state import ObjectKey
 from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
 from modelyard.plan import TargetPlan
-from modelyard.plan.drift import Applied, FieldDrift, TargetDrift, compare, kept
-from modelyard.plan.undo.ledger import Ledger, write_ledger
+from modelyard.plan.drift import AppliedObject, FieldDrift, TargetDrift, compare, kept
+from modelyard.plan.undo.ledger import ObjectLedger, write_ledger
 from tests.conformance.steps import update
 
 CPU = Path.parse("spec.template.spec.containers[name=model-service].resources.limits.cpu")
@@ -31,7 +31,7 @@ def target_of(site: Any, name: str = SERVICE) -> TargetPlan:
 
 
 def drift(target: TargetPlan, live: Object | None, **applied: Any) -> TargetDrift:
-    noted = Applied(target.key, Confidential(kept(target)), True)._replace(**applied)
+    noted = AppliedObject(target.key, Confidential(kept(target)), True)._replace(**applied)
     (found,) = compare([noted], Confidential({} if live is None else {target.key: live}), SCHEMAS)
     return found
 
@@ -64,7 +64,7 @@ def without(target: TargetPlan, path: Path) -> Object:
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 def test_an_applied_plan_has_no_drift(sites: Mapping[str, Any], name: str) -> None:
     plan = sites[name].plan()
-    applied = [Applied(target.key, Confidential(kept(target)), True) for target in plan.targets]
+    applied = [AppliedObject(target.key, Confidential(kept(target)), True) for target in plan.targets]
     found = compare(applied, Confidential({target.key: target.after.reveal() for target in plan.targets}), SCHEMAS)
     assert [one.state for one in found] == ["same"] * len(plan.targets)
     assert [one.key for one in found] == sorted(target.key for target in plan.targets)
@@ -142,7 +142,7 @@ def test_secrets_are_compared_and_hidden(dev: Any, tmp_path: Any) -> None:
 
 def test_a_restored_field_belongs_to_its_earlier_owner(dev: Any) -> None:
     target = target_of(dev)
-    ledger = Ledger(to_hand_over=fieldset.of(REPLICAS))
+    ledger = ObjectLedger(to_hand_over=fieldset.of(REPLICAS))
     metadata = target.applied.reveal()["metadata"]
     notes = {**metadata["annotations"], LEDGER_NOTE: write_ledger(ledger)}
     back = target._replace(
@@ -203,4 +203,4 @@ def test_the_drift_of_an_owned_object_is_marked_as_managed(dev: Any) -> None:
 def test_a_kind_without_a_schema_is_an_error() -> None:
     key, body = ObjectKey("apps/v9", "Deployment", "a", "b"), {"metadata": {"name": "b"}}
     with pytest.raises(LookupError):
-        compare([Applied(key, Confidential(body), True)], Confidential({key: body}), SCHEMAS)
+        compare([AppliedObject(key, Confidential(body), True)], Confidential({key: body}), SCHEMAS)

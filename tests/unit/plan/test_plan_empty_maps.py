@@ -13,7 +13,7 @@ from modelyard.kube.merge.managed import entries, with_entries
 from modelyard.kube.state import ObjectKey, essence
 from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
 from modelyard.plan.undo.dropped import Dropped, planned_drop
-from modelyard.plan.undo.ledger import Ledger, filled, known_ledger, ledger_of, read_ledger, write_ledger
+from modelyard.plan.undo.ledger import ObjectLedger, filled, known_ledger, ledger_of, read_ledger, write_ledger
 from modelyard.plan.undo.request import put_back, reversible_request
 from modelyard.plan.undo.restore import at, finished, undo, with_earlier_owners
 from tests.conformance.steps import update
@@ -153,7 +153,7 @@ def test_a_ledger_lists_only_maps_that_were_empty(before: Object) -> None:
     assert ledger.empty == fieldset.of(PARAMS)
     assert read_ledger(write_ledger(ledger)) == ledger
     # The copy in the state fills in entries that the ledger has lost.
-    assert filled(Ledger(), ledger).empty == ledger.empty
+    assert filled(ObjectLedger(), ledger).empty == ledger.empty
     assert filled(ledger._replace(empty={}), ledger).empty == {}
 
 

@@ -17,12 +17,12 @@ from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
 from modelyard.names import FIELD_MANAGER, LEDGER_NOTE
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.drift import Applied, TargetDrift, compare
+from modelyard.plan.drift import AppliedObject, TargetDrift, compare
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.undo.entries import entries_of
 from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.lists import earlier_ledger, unpatched
-from modelyard.plan.undo.request import Items, put_back, reversible_request
+from modelyard.plan.undo.request import ListItems, put_back, reversible_request
 from modelyard.report.fields import asked_by
 from tests.support.example_stacks import ROOT, Site
 
@@ -271,7 +271,7 @@ def test_a_field_that_already_had_the_value_belongs_to_the_patch(patched: Patche
     patched.add("size", "{workerGroupSpecs: [{groupName: gpu, replicas: 1, maxReplicas: 3}]}")
     target = patched.apply()
     patched.edit("kubectl", replicas=2, template={**pods("worker", "8Gi"), "metadata": {"annotations": {"a": "b"}}})
-    (drift,) = compare([Applied(KEY, target.applied, True)], Confidential({KEY: patched.live}), SCHEMAS)
+    (drift,) = compare([AppliedObject(KEY, target.applied, True)], Confidential({KEY: patched.live}), SCHEMAS)
     assert [(one.path[-1], one.applied, one.live) for one in drift.fields] == [("replicas", 1, 2)]
     patched.apply()
     assert patched.gpu()["replicas"] == 1
@@ -299,7 +299,7 @@ def test_only_fields_that_patches_set_in_a_list_drift(applied: Patched) -> None:
     request = applied.target().applied
 
     def drift() -> TargetDrift:
-        (found,) = compare([Applied(KEY, request, True)], Confidential({KEY: applied.live}), SCHEMAS)
+        (found,) = compare([AppliedObject(KEY, request, True)], Confidential({KEY: applied.live}), SCHEMAS)
         return found
 
     applied.edit("kubectl", minReplicas=1)
@@ -349,7 +349,7 @@ def patched_with(live: dict[str, Any], values: dict[str, int]) -> dict[str, Any]
     base = unpatched(live, earlier_ledger(live, known_ledger(live), [GROUPS], KEYED)) if ours(live) else live
     groups = {"workerGroupSpecs": base["spec"]["workerGroupSpecs"]}
     request = {**names, "spec": merge.overlaid({**names, "spec": groups}, asked, KEYED)["spec"]}
-    kept = reversible_request(live, request, SCHEMA, items=Items([GROUPS], KEYED, asked))
+    kept = reversible_request(live, request, SCHEMA, items=ListItems([GROUPS], KEYED, asked))
     return merge.server_side(live, kept.request, FIELD_MANAGER, SCHEMA, force=True).object
 
 

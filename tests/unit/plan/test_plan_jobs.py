@@ -11,7 +11,7 @@ from modelyard.plan.notebook import check_notebook_room
 from modelyard.runs.notebooks import Choice, Chosen, choose
 from modelyard.stack.config import Autoscaling
 from modelyard.stack.jobs import Job, Model, Pipeline, Resource, Runtime, Scale, Spark, Stage
-from modelyard.stack.pool import Flavor, Quota, Team
+from modelyard.stack.pool import Flavor, Team, TeamQuota
 from tests.support.example_stacks import TODAY
 
 IMAGE = Runtime("images.example.com/jobs:1")
@@ -21,7 +21,7 @@ A10 = Flavor("a10", "A10")
 
 
 def team(name: str, gpus: int, borrow: int | None = None, cohort: str | None = None, cpu: str = "16") -> Team:
-    return Team(name, (Quota("a10", cpu, "128Gi", gpus, borrow),), cohort=cohort)
+    return Team(name, (TeamQuota("a10", cpu, "128Gi", gpus, borrow),), cohort=cohort)
 
 
 def deployed(site: Any) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def test_jobs_that_no_nodes_can_hold_are_reported(dev: Any, resource: Resource, 
 def test_gpu_workers_only_use_flavors_with_a_gpu_quota(dev: Any) -> None:
     """Kueue admits GPUs only by the flavors that have a quota of them, and nodes of two flavors count once."""
     zones = tuple(Flavor(name, "A10", {"kubernetes.io/hostname": f"dev-gpu-{name}"}) for name in "12")
-    quotas = (Quota("any", "16", "128Gi"), *(Quota(zone.name, "16", "128Gi", 4) for zone in zones))
+    quotas = (TeamQuota("any", "16", "128Gi"), *(TeamQuota(zone.name, "16", "128Gi", 4) for zone in zones))
     vision = Team("vision", quotas)
     jobs = (TRAIN._replace(team="vision"), TRAIN._replace(name="wide", team="vision", resource="large"))
     site = dev.asking(
@@ -310,7 +310,7 @@ def test_a_run_that_grows_needs_quota_for_its_least_workers(
     dev: Any, gpus: int, cpu: str, told: list[tuple[str, str]]
 ) -> None:
     job = TRAIN._replace(team="vision", engine="ray", least_workers=1)
-    quotas = (Quota("a10", cpu, "128Gi", gpus), Quota("any", cpu, "64Gi"))
+    quotas = (TeamQuota("a10", cpu, "128Gi", gpus), TeamQuota("any", cpu, "64Gi"))
     site = dev.asking(
         runtime=IMAGE,
         resources=(DEEP._replace(cpu="1"),),
@@ -356,7 +356,7 @@ def test_a_job_beyond_every_quota_has_its_reason(dev: Any, flavor: str, workers:
         resources=(DEEP._replace(workers=workers),),
         jobs=(TRAIN._replace(team="vision"),),
         flavors=(A10, Flavor("a30", "A30")),
-        teams=(Team("vision", (Quota(flavor, "16", "128Gi", 1),)),),
+        teams=(Team("vision", (TeamQuota(flavor, "16", "128Gi", 1),)),),
     )
     found = [one for one in site.plan().findings if one.code == "RES213"]
     assert [one.detail for one in found] == ([said] if said else [])
@@ -367,38 +367,50 @@ def test_a_job_beyond_every_quota_has_its_reason(dev: Any, flavor: str, workers:
 @pytest.mark.parametrize(
     ("quotas", "job", "said"),
     [
-        ((Quota("a10", "7", "128Gi", 2),), TRAIN, "8 cores at once, but team vision never has more than 7"),
-        ((Quota("a10", "16", "40Gi", 2),), TRAIN, "48Gi of memory at once, but team vision never has more than 40Gi"),
-        ((Quota("a10", gpus=2), Quota("any", "7", "128Gi")), TRAIN, "8 cores at once, but team vision never has"),
-        ((Quota("a10", gpus=2), Quota("any", "8", "48Gi")), TRAIN, None),
+        ((TeamQuota("a10", "7", "128Gi", 2),), TRAIN, "8 cores at once, but team vision never has more than 7"),
         (
-            (Quota("a10", "8", "48Gi", 2), Quota("any", "1", "1Gi")),
+            (TeamQuota("a10", "16", "40Gi", 2),),
+            TRAIN,
+            "48Gi of memory at once, but team vision never has more than 40Gi",
+        ),
+        (
+            (TeamQuota("a10", gpus=2), TeamQuota("any", "7", "128Gi")),
+            TRAIN,
+            "8 cores at once, but team vision never has",
+        ),
+        ((TeamQuota("a10", gpus=2), TeamQuota("any", "8", "48Gi")), TRAIN, None),
+        (
+            (TeamQuota("a10", "8", "48Gi", 2), TeamQuota("any", "1", "1Gi")),
             TRAIN._replace(engine="ray"),
             None,
         ),
         (
-            (Quota("a10", gpus=2), Quota("any", "8", "48Gi")),
+            (TeamQuota("a10", gpus=2), TeamQuota("any", "8", "48Gi")),
             TRAIN._replace(engine="ray"),
             None,
         ),
         (
-            (Quota("a10", "1", "1Gi", 2), Quota("any", "64", "512Gi")),
+            (TeamQuota("a10", "1", "1Gi", 2), TeamQuota("any", "64", "512Gi")),
             TRAIN,
             "8 cores and 48Gi of memory at once, but team vision never has more than 1 core and 1Gi of memory",
         ),
         (
-            (Quota("a10", "7", "40Gi", 1),),
+            (TeamQuota("a10", "7", "40Gi", 1),),
             TRAIN,
             "2 GPUs, 8 cores and 48Gi of memory at once, but team vision never has more than 1 GPU, 7 cores and 40Gi",
         ),
-        ((Quota("a30", "16", "128Gi", 2),), TRAIN, "2 GPUs at once, but team vision never has more than 0"),
-        ((Quota("a10", gpus=2, resource="nvidia.com/gpu.shared"), Quota("any", "9", "99Gi")), TRAIN, "2 GPUs at once"),
-        ((Quota("any", "3", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), "4 cores at once"),
-        ((Quota("any", "4", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), None),
+        ((TeamQuota("a30", "16", "128Gi", 2),), TRAIN, "2 GPUs at once, but team vision never has more than 0"),
+        (
+            (TeamQuota("a10", gpus=2, resource="nvidia.com/gpu.shared"), TeamQuota("any", "9", "99Gi")),
+            TRAIN,
+            "2 GPUs at once",
+        ),
+        ((TeamQuota("any", "3", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), "4 cores at once"),
+        ((TeamQuota("any", "4", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), None),
     ],
 )
 def test_cores_and_memory_beyond_every_quota_are_reported(
-    dev: Any, quotas: tuple[Quota, ...], job: Job, said: str | None
+    dev: Any, quotas: tuple[TeamQuota, ...], job: Job, said: str | None
 ) -> None:
     sink = Resource("sink", "data-sink", workers=1, cpu="4", memory="8Gi")
     site = dev.asking(
@@ -440,7 +452,7 @@ def test_a_quota_of_an_undefined_flavor_has_no_findings_about_its_size(dev: Any)
         resources=(DEEP, chat),
         jobs=(TRAIN._replace(team="vision"), it),
         flavors=(A10,),
-        teams=(Team("vision", (Quota("a11", "16", "128Gi", 1),)),),
+        teams=(Team("vision", (TeamQuota("a11", "16", "128Gi", 1),)),),
     )
     found = {one.code for one in site.plan().findings}
     assert "QUE003" in found
@@ -448,8 +460,8 @@ def test_a_quota_of_an_undefined_flavor_has_no_findings_about_its_size(dev: Any)
 
 
 def test_a_cohort_lends_cores_and_gpus_up_to_the_lending_limit(dev: Any) -> None:
-    mine = Team("vision", (Quota("a10", "4", "24Gi", 1),), cohort="c")
-    theirs = Team("speech", (Quota("a10", "4", "24Gi", 1),), cohort="c")
+    mine = Team("vision", (TeamQuota("a10", "4", "24Gi", 1),), cohort="c")
+    theirs = Team("speech", (TeamQuota("a10", "4", "24Gi", 1),), cohort="c")
     site = dev.asking(resources=(DEEP,), jobs=(TRAIN._replace(team="vision"),), flavors=(A10,), teams=(mine, theirs))
     assert room(site) == []
     kept = theirs._replace(quotas=(theirs.quotas[0]._replace(lend=0),))
@@ -479,15 +491,15 @@ def test_workers_together_need_a_topology_level_of_their_flavor(
 @pytest.mark.parametrize(
     ("job", "quotas", "told"),
     [
-        (TRAIN, (Quota("a10", "16", "128Gi", 2),), False),
-        (TRAIN._replace(engine="ray"), (Quota("a10", "64", "512Gi", 2),), True),
-        (TRAIN._replace(engine="ray"), (Quota("a10", "64", "512Gi", 2), Quota("any", "9", "99Gi")), False),
-        (Job("load", "data-sink", command=("load",)), (Quota("a10", "64", "512Gi", 2),), True),
-        (Job("load", "data-sink", command=("load",)), (Quota("a10", gpus=2), Quota("any", "9", "99Gi")), False),
+        (TRAIN, (TeamQuota("a10", "16", "128Gi", 2),), False),
+        (TRAIN._replace(engine="ray"), (TeamQuota("a10", "64", "512Gi", 2),), True),
+        (TRAIN._replace(engine="ray"), (TeamQuota("a10", "64", "512Gi", 2), TeamQuota("any", "9", "99Gi")), False),
+        (Job("load", "data-sink", command=("load",)), (TeamQuota("a10", "64", "512Gi", 2),), True),
+        (Job("load", "data-sink", command=("load",)), (TeamQuota("a10", gpus=2), TeamQuota("any", "9", "99Gi")), False),
     ],
 )
 def test_pods_without_gpus_need_a_flavor_without_gpus(
-    dev: Any, job: Job, quotas: tuple[Quota, ...], told: bool
+    dev: Any, job: Job, quotas: tuple[TeamQuota, ...], told: bool
 ) -> None:
     site = dev.asking(
         runtime=IMAGE,
@@ -529,7 +541,7 @@ def test_only_the_quota_of_a_run_itself_stops_its_submission(dev: Any) -> None:
     ).stack
     assert never_admitted(stack, ["train"], TODAY) == ()
     assert [one.field for one in never_admitted(stack, ["wide"], TODAY)] == ["jobs[1]"]
-    unknown = team("vision", 1)._replace(quotas=(Quota("a11", "16", "64Gi", 1),))
+    unknown = team("vision", 1)._replace(quotas=(TeamQuota("a11", "16", "64Gi", 1),))
     misspelled = stack._replace(config=stack.config._replace(teams=(unknown,)))
     assert {(one.code, one.field) for one in never_admitted(misspelled, ["train"], TODAY)} >= {
         ("QUE003", "teams[0].quotas[0].flavor")
@@ -549,7 +561,7 @@ def test_only_the_quota_of_a_run_itself_stops_its_submission(dev: Any) -> None:
 def test_a_notebook_beyond_every_quota_or_node_is_an_error(
     dev: Any, quota: str | None, cpu: str, told: list[str]
 ) -> None:
-    teams = () if quota is None else (Team("vision", (Quota("a10", quota, "128Gi", 1),)),)
+    teams = () if quota is None else (Team("vision", (TeamQuota("a10", quota, "128Gi", 1),)),)
     notebooks = dev.stack.config.notebooks._replace(cpu=cpu)
     site = dev.asking(flavors=(A10,), teams=teams, notebooks=notebooks)
     chosen = choose(site.stack.config, Choice())

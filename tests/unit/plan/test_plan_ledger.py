@@ -14,8 +14,8 @@ from modelyard.kube.state import StateObject, essence
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.plan.undo.entries import entries_of, noted_in
 from modelyard.plan.undo.ledger import (
-    Ledger,
     LedgerError,
+    ObjectLedger,
     filled,
     has,
     in_items,
@@ -82,7 +82,7 @@ def test_a_ledger_survives_writing_and_reading(dev: Any) -> None:
 
 def test_the_text_of_a_ledger_does_not_depend_on_the_order() -> None:
     one, other = Path.parse("spec.paused"), Path.parse("spec.minReadySeconds")
-    texts = {write_ledger(Ledger(absent=fieldset.of(*paths))) for paths in ((one, other), (other, one))}
+    texts = {write_ledger(ObjectLedger(absent=fieldset.of(*paths))) for paths in ((one, other), (other, one))}
     assert len(texts) == 1
 
 
@@ -297,7 +297,7 @@ def test_an_interrupted_undo_continues(dev: Any) -> None:
     whole = merge.server_side(half, second.request, "modelyard", DEPLOYMENT, force=True).object
     assert whole == half
     assert owners(finished(whole, second.ledger)) == owners(target.before.reveal())
-    assert undo(finished(whole, second.ledger), Ledger()) is None
+    assert undo(finished(whole, second.ledger), ObjectLedger()) is None
 
 
 def test_a_handover_changes_only_owners_and_only_once(dev: Any, tmp_path: File) -> None:
@@ -411,13 +411,13 @@ def test_an_installer_that_writes_its_own_values_is_not_reported(sites: Any, nam
 
 def test_an_incomplete_copy_of_a_ledger_is_reported(dev: Any) -> None:
     adopted = replaced(dev, adopting=True)
-    less = {key: write_ledger(Ledger()) for key in copies(dev)}
+    less = {key: write_ledger(ObjectLedger()) for key in copies(dev)}
     assert "OWN012" in codes(adopted._replace(state=adopted.state._replace(state_objects=held(less))).plan())
 
 
 def test_a_ledger_gets_lost_entries_from_an_older_one(dev: Any) -> None:
     older = ledger_of(named(dev.plan(), SERVICE).applied.reveal())
-    assert filled(Ledger(), older) == older
+    assert filled(ObjectLedger(), older) == older
     assert filled(older, older) == older
     lost = older._replace(values=tuple(pair for pair in older.values if pair[0] != REPLICAS), owners=())
     assert filled(lost, older).values == older.values

@@ -11,7 +11,7 @@ from modelyard.hardware.instances import by_type, machines, product_on
 from modelyard.hardware.rules.gpu import training_use
 from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.pool import Flavor, NodePool, Partition, Quota, Team
+from modelyard.stack.pool import Flavor, NodePool, Partition, Team, TeamQuota
 from modelyard.workloads.remote.machines import unfit_gpu
 
 A10G = NodePool("a10g", "A10G", 8, "gpu")
@@ -235,13 +235,13 @@ def test_a_flavor_of_another_gpu_is_not_checked_against_the_pool(dev: Any) -> No
 
 def test_quotas_may_count_gpus_that_node_pools_can_add(dev: Any) -> None:
     def reported(gpus: int) -> list[str]:
-        team = Team("vision", (Quota("mine", "64", "256Gi", gpus),))
+        team = Team("vision", (TeamQuota("mine", "64", "256Gi", gpus),))
         return [code for code, _, _ in findings_of(pools(dev, A10G, flavors=(Flavor("mine", "A10G"),), teams=(team,)))]
 
     assert reported(8) == []
     assert reported(9) == ["QUE006"]
     flavors = (Flavor("mine", "A10G"), Flavor("same", "A10G"))
-    team = Team("vision", tuple(Quota(one.name, "64", "256Gi", 5) for one in flavors))
+    team = Team("vision", tuple(TeamQuota(one.name, "64", "256Gi", 5) for one in flavors))
     (told,) = (one for one in pools(dev, A10G, flavors=flavors, teams=(team,)).plan().findings if one.code == "QUE006")
     assert ("flavors[1]", "8 in total" in told.remedy) == (told.field, True)
 

@@ -13,7 +13,7 @@ from modelyard.plan.admission import never_placed
 from modelyard.quantity import GB
 from modelyard.runs.jobs import job_submission
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
-from modelyard.stack.pool import Flavor, Partition, Quota, Team
+from modelyard.stack.pool import Flavor, Partition, Team, TeamQuota
 from tests.support.example_stacks import TODAY
 
 IMAGE = Runtime("images.example.com/jobs:1.2.3")
@@ -551,7 +551,7 @@ def test_pods_for_a_partition_without_nodes_name_the_missing_label(dev: Any) -> 
 @pytest.mark.parametrize("labelled", [True, False])
 def test_a_partition_without_nodes_is_the_only_finding_about_its_slices(dev: Any, labelled: bool) -> None:
     """Jobs that have no room there, and quotas of its slices, have none of their own."""
-    team = Team("vision", (Quota("a10", "64", "512Gi"), Quota("a10", gpus=8, resource="nvidia.com/gpu.shared")))
+    team = Team("vision", (TeamQuota("a10", "64", "512Gi"), TeamQuota("a10", gpus=8, resource="nvidia.com/gpu.shared")))
     deep = Resource("deep", "training", 8, "1", "1Gi", partition="shared", team="vision")
     job = Job("train", "training", "deep", command=("python", "train.py"))
     site = asking(dev, deep, job, SHARED).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
@@ -567,7 +567,7 @@ def test_a_partition_without_nodes_is_the_only_finding_about_its_slices(dev: Any
 @pytest.mark.parametrize(("gpu", "codes"), [("A100", {"PAR002"}), ("A1OO", {"PAR002"}), ("a100-40gb", {"PAR015"})])
 def test_quotas_of_slices_of_an_unknown_gpu_have_no_findings(dev: Any, gpu: str, codes: set[str]) -> None:
     seventh = SEVENTHS._replace(gpu=gpu, layout={"1g.5gb": 7}, strategy="mixed")
-    team = Team("vision", (Quota("a10", "64", "512Gi"), Quota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")))
+    team = Team("vision", (TeamQuota("a10", "64", "512Gi"), TeamQuota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")))
     site = dev.asking(partitions=(seventh,), teams=(team,), flavors=(Flavor("a10", "A10"),))
     assert {one.code for one in site.plan().findings if one.code.startswith(("PAR", "QUE"))} - {"PAR009"} == codes
 
@@ -579,7 +579,7 @@ def test_an_invalid_partition_does_not_report_missing_nodes(dev: Any) -> None:
 
 
 def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
-    team = Team("vision", (Quota("a10", "16", "128Gi", 1),))
+    team = Team("vision", (TeamQuota("a10", "16", "128Gi", 1),))
     site = asking(dev, CHAT._replace(team="vision")).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
     ((_, _, summary),) = findings_of(site, "PAR017")
     assert {"chat", "nvidia.com/gpu.shared", "vision"} <= set(summary.replace(",", "").split())
@@ -588,15 +588,15 @@ def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
 
 
 def test_a_resource_that_may_grow_needs_a_quota_of_whole_gpus(dev: Any) -> None:
-    slices = Quota("a10", gpus=4, resource="nvidia.com/gpu.shared")
+    slices = TeamQuota("a10", gpus=4, resource="nvidia.com/gpu.shared")
     even = CHAT._replace(team="vision", partition="even", grow=True)
 
-    def summaries(resource: Resource, *quotas: Quota) -> list[str]:
+    def summaries(resource: Resource, *quotas: TeamQuota) -> list[str]:
         site = asking(dev, resource).asking(teams=(Team("vision", quotas),), flavors=(Flavor("a10", "A10"),))
         return [summary for _, _, summary in findings_of(site, "PAR017")]
 
     assert summaries(even, slices) == ["resource chat may grow to nvidia.com/gpu, of which team vision has no quota"]
-    assert summaries(even, slices, Quota("a10", "16", "128Gi", 1)) == []
+    assert summaries(even, slices, TeamQuota("a10", "16", "128Gi", 1)) == []
     assert summaries(even._replace(grow=False), slices) == []
     assert summaries(even._replace(partition="shared"), slices) == []
     called = EVEN._replace(rename=False)
@@ -617,7 +617,7 @@ def test_a_job_with_a_command_cannot_grow_by_a_restart(dev: Any, partition: str)
 
 @pytest.mark.parametrize(("gpus", "short"), [(4, False), (3, True)])
 def test_a_gang_needs_a_quota_of_all_its_slices(dev: Any, gpus: int, short: bool) -> None:
-    team = Team("vision", (Quota("a10", "64", "512Gi", gpus, resource="nvidia.com/gpu.shared"),))
+    team = Team("vision", (TeamQuota("a10", "64", "512Gi", gpus, resource="nvidia.com/gpu.shared"),))
     job = Job("train", "training", "deep", command=("python", "train.py"))
     deep = Resource("deep", "training", 4, "1", "1Gi", partition="shared", team="vision")
     site = asking(dev, deep, job).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))

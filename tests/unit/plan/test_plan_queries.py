@@ -10,7 +10,7 @@ import pytest
 from modelyard.findings import Finding, Severity
 from modelyard.plan.autoscaling import WIDEST_INTERVAL, queries_of
 from modelyard.plan.trace import place_field
-from modelyard.promql import Kind, check_query
+from modelyard.promql import ProblemKind, check_query
 from modelyard.stack.config import Autoscaling, PatchChoice
 from modelyard.workloads.training import BACKENDS
 
@@ -100,7 +100,7 @@ def test_queries_have_their_targets_and_fields(staging: Any) -> None:
 @pytest.mark.parametrize("interval", [1, 15, 30, 60, WIDEST_INTERVAL])
 def test_the_built_in_queries_need_no_check(query: str, interval: int) -> None:
     problems = check_query(query.replace("%(queue)s", "train"), scrape_interval=interval)
-    assert {problem.kind for problem in problems} <= {Kind.STEP}
+    assert {problem.kind for problem in problems} <= {ProblemKind.STEP}
 
 
 def test_a_plan_with_only_built_in_queries_does_not_load_promql() -> None:

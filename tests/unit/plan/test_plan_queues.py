@@ -8,13 +8,13 @@ import pytest
 
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
-from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team, Toleration
+from modelyard.stack.pool import Flavor, Partition, Priority, Team, TeamQuota, Toleration
 from modelyard.workloads import node_labels
 
 A10 = Flavor("a10", "A10", tolerations=(Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule"),))
-VISION = Team("vision", (Quota("a10", "16", "128Gi", 1, borrow=1, lend=0),), cohort="research")
+VISION = Team("vision", (TeamQuota("a10", "16", "128Gi", 1, borrow=1, lend=0),), cohort="research")
 SEVENTHS = Partition("sevenths", "mig", gpu="a100-40gb", layout={"1g.5gb": 7})
-SPEECH = Team("speech", (Quota("a10", "500m", "1G", 1),), "speech-ml", reclaim="lower", within="never")
+SPEECH = Team("speech", (TeamQuota("a10", "500m", "1G", 1),), "speech-ml", reclaim="lower", within="never")
 
 
 def pool(site: Any, *teams: Team, flavors: tuple[Flavor, ...] = (A10,), priorities: tuple[Priority, ...] = ()) -> Any:
@@ -91,7 +91,7 @@ def test_queues_have_a_step_and_no_replicas(dev: Any) -> None:
 
 def test_a_team_changes_after_what_it_needs_and_goes_before_it(dev: Any) -> None:
     zone = Flavor("zone", "A10", topology=("cloud.provider.com/rack",))
-    team = Team("alpha", (Quota("zone", "16", "128Gi", 1),), "a")
+    team = Team("alpha", (TeamQuota("zone", "16", "128Gi", 1),), "a")
     site = pool(dev.applied(), team, flavors=(zone,))
     made, gone = site.plan(), pool(site.applied(), flavors=()).plan()
     assert [step.target for step in made.steps] == ["topology-zone", "zone", "team-alpha", "alpha"]
@@ -164,12 +164,14 @@ def test_a_quota_of_an_unknown_or_repeated_flavor_is_an_error(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("quota", "cohort", "field"),
     [
-        (Quota("a10", "1", "1Gi", 1, borrow=1), None, "borrow"),
-        (Quota("a10", "1", "1Gi", 1, lend=1), None, "lend"),
-        (Quota("a10", "1", "1Gi", 1, lend=2), "research", "lend"),
+        (TeamQuota("a10", "1", "1Gi", 1, borrow=1), None, "borrow"),
+        (TeamQuota("a10", "1", "1Gi", 1, lend=1), None, "lend"),
+        (TeamQuota("a10", "1", "1Gi", 1, lend=2), "research", "lend"),
     ],
 )
-def test_an_invalid_borrow_or_lend_limit_is_reported(dev: Any, quota: Quota, cohort: str | None, field: str) -> None:
+def test_an_invalid_borrow_or_lend_limit_is_reported(
+    dev: Any, quota: TeamQuota, cohort: str | None, field: str
+) -> None:
     (told,) = findings_of(pool(dev, Team("vision", (quota,), cohort=cohort)))
     assert told[:2] == ("QUE004", f"teams[0].quotas[0].{field}")
 
@@ -203,7 +205,7 @@ def test_a_mistaken_gpu_of_a_flavor_names_that_of_the_nodes(
 
 def test_a_flavor_of_a_worker_cluster_hides_no_other_finding(dev: Any) -> None:
     far = Flavor("far", "H200")
-    away = Team("away", (Quota("far", "16", "128Gi", 8),), clusters=("east",))
+    away = Team("away", (TeamQuota("far", "16", "128Gi", 8),), clusters=("east",))
     site = pool(dev, away, VISION, flavors=(far, A10._replace(gpu="A30")))
     assert [one.field for one in site.plan().findings if one.code == "QUE005"] == ["flavors[1]"]
 
@@ -244,7 +246,7 @@ def test_quotas_of_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
 
 RACKS = A10._replace(topology=("example.com/rack", "kubernetes.io/hostname"))
 ANY = Flavor("any")
-ROOM = Quota("any", "32", "256Gi")
+ROOM = TeamQuota("any", "32", "256Gi")
 
 
 def groups(site: Any) -> list[tuple[list[str], list[tuple[str, list[Any]]]]]:
@@ -335,7 +337,7 @@ def test_flavors_without_gpus_come_first_in_a_group(dev: Any) -> None:
 
 
 def test_cpu_and_memory_may_have_another_flavor_than_gpus(dev: Any) -> None:
-    vision = VISION._replace(quotas=(Quota("a10", gpus=2), ROOM))
+    vision = VISION._replace(quotas=(TeamQuota("a10", gpus=2), ROOM))
     assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
         (["nvidia.com/gpu"], [("a10", ["2"])]),
         (["cpu", "memory"], [("any", ["32", "256Gi"])]),
@@ -344,7 +346,7 @@ def test_cpu_and_memory_may_have_another_flavor_than_gpus(dev: Any) -> None:
 
 
 def test_slices_are_counted_by_their_resource_name(dev: Any) -> None:
-    slices = Quota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")
+    slices = TeamQuota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")
     site = pool(dev, VISION._replace(quotas=(VISION.quotas[0], slices)))
     assert groups(site) == [
         (["cpu", "memory", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"], [("a10", ["16", "128Gi", "1", "7"])])
@@ -365,7 +367,7 @@ def test_slices_are_counted_by_their_resource_name(dev: Any) -> None:
 def test_quotas_of_slices_that_do_not_exist_are_reported_once(
     dev: Any, resource: str, partitions: tuple[Partition, ...], codes: list[tuple[str, str]], named: str
 ) -> None:
-    slices = Quota("a10", gpus=7, resource=resource)
+    slices = TeamQuota("a10", gpus=7, resource=resource)
     site = pool(dev, VISION._replace(quotas=(VISION.quotas[0], slices))).asking(partitions=partitions)
     told = [finding for finding in site.plan().findings if finding.code.startswith("QUE")]
     assert [(one.code, one.severity.value) for one in told] == codes
@@ -391,18 +393,18 @@ def test_duplicate_quotas_are_not_added_up(dev: Any, teams: tuple[Team, ...]) ->
 @pytest.mark.parametrize(
     ("quotas", "flavors", "field", "said"),
     [
-        ((Quota("a10", gpus=1),), (A10,), "quotas", "team vision has no quota of cpu and memory"),
+        ((TeamQuota("a10", gpus=1),), (A10,), "quotas", "team vision has no quota of cpu and memory"),
         (
-            (Quota("a10", gpus=1), Quota("b", "1", "1Gi", 1)),
+            (TeamQuota("a10", gpus=1), TeamQuota("b", "1", "1Gi", 1)),
             (A10, Flavor("b")),
             "quotas[1].cpu",
             "not with all its GPUs",
         ),
-        ((Quota("a10", gpus=1), ROOM), (RACKS, ANY), "quotas[0]", "which has a topology"),
+        ((TeamQuota("a10", gpus=1), ROOM), (RACKS, ANY), "quotas[0]", "which has a topology"),
     ],
 )
 def test_invalid_quotas_of_cpu_and_memory_are_reported(
-    dev: Any, quotas: tuple[Quota, ...], flavors: tuple[Flavor, ...], field: str, said: str
+    dev: Any, quotas: tuple[TeamQuota, ...], flavors: tuple[Flavor, ...], field: str, said: str
 ) -> None:
     (told,) = [one for one in findings_of(pool(dev, Team("vision", quotas), flavors=flavors)) if one[0] == "QUE008"]
     assert told[1] == f"teams[0].{field}"
@@ -410,6 +412,6 @@ def test_invalid_quotas_of_cpu_and_memory_are_reported(
 
 
 def test_cpu_and_memory_of_one_flavor_given_twice_are_an_error(dev: Any) -> None:
-    again = Quota("a10", "1", "1Gi", resource="nvidia.com/gpu.shared")
+    again = TeamQuota("a10", "1", "1Gi", resource="nvidia.com/gpu.shared")
     (told,) = findings_of(pool(dev, VISION._replace(quotas=(*VISION.quotas, again))))
     assert told == ("QUE003", "teams[0].quotas[1].cpu", "team vision has cpu and memory of a10 twice")

@@ -15,8 +15,8 @@ from modelyard.kube.state import Pod
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.project import cost_of
 from modelyard.plan.project import state_after
-from modelyard.plan.verification import Check, checks_of
-from modelyard.probes import Drain
+from modelyard.plan.verification import VerifyCheck, checks_of
+from modelyard.probes import BackendDrain
 from modelyard.stack import load_text
 from modelyard.stack.config import PatchChoice, RayHead, RayWorker, Target
 from modelyard.workloads.training.backend import HeadService
@@ -285,7 +285,7 @@ def test_a_ray_cluster_is_not_scaled_by_keda() -> None:
 def test_the_drain_asks_the_jobs_api_of_the_raycluster(ray: Site) -> None:
     source = RAY_BACKEND.source(ray.stack)
     assert source == HeadService("dev", "ml-platform", KEY.name, "RayCluster")
-    assert isinstance(Drain("ray", (KEY.name,), 60, 10, source).source, HeadService)
+    assert isinstance(BackendDrain("ray", (KEY.name,), 60, 10, source).source, HeadService)
 
 
 def ray_pod(
@@ -306,7 +306,7 @@ def test_a_verification_waits_for_pods_with_an_old_template(dev: Site) -> None:
     body["status"] = {f"{name}WorkerReplicas": 3 for name in ("desired", "available", "ready")}
     plan = with_ray_object(dev, KEY, body).plan()
 
-    def rollout_check(*pods: dict[str, Any]) -> Check:
+    def rollout_check(*pods: dict[str, Any]) -> VerifyCheck:
         return next(one for one in checks_of(plan, {KEY: pods}) if (one.kind, one.subject) == ("rollout", "training"))
 
     fine = (ray_pod("new", "12Gi"), ray_pod("gone", "8Gi", deletionTimestamp="now"), ray_pod("b", "8Gi", "another"))

@@ -4,10 +4,10 @@ from typing import Any
 
 from modelyard.hiding import Confidential
 from modelyard.plan.reach import in_turn
-from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
+from modelyard.stack.pool import Flavor, Team, TeamQuota, WorkerCluster
 
 FARM, CLOUD = WorkerCluster("farm", "farm-kubeconfig"), WorkerCluster("cloud", "cloud-kubeconfig")
-BOTH = Team("vision", (Quota("a10", gpus=2),), clusters=("farm", "cloud"))
+BOTH = Team("vision", (TeamQuota("a10", gpus=2),), clusters=("farm", "cloud"))
 ONE = BOTH._replace(clusters=("cloud",))
 
 

@@ -24,7 +24,7 @@ from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.report.terminal import plan_text
 from modelyard.stack import Stack, load
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.remote import Cluster, Remote, RemoteQuota
+from modelyard.stack.remote import Remote, RemoteQuota, StaticCluster
 from modelyard.workloads.facts.remote import remote_clusters
 from tests.support.api_server import api_server
 from tests.support.project_copies import FAR as REMOTE
@@ -32,7 +32,7 @@ from tests.support.project_copies import copied
 
 ROOT = Path(__file__).parents[3]
 TODAY = date(2026, 11, 22)
-FARM = Cluster("https://10.8.0.5:6443", "farm", "far-jobs", quota=RemoteQuota("64", "256Gi", 8))
+FARM = StaticCluster("https://10.8.0.5:6443", "farm", "far-jobs", quota=RemoteQuota("64", "256Gi", 8))
 EMPTY = ClusterState("recorded", "farm-id", "v1.35.4", Confidential({}), (), ())
 SPACE = ObjectKey("v1", "Namespace", "", "far-jobs")
 

@@ -9,7 +9,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.keda import scalings
 from modelyard.plan.store import drain_from_json, drain_to_json
-from modelyard.probes import Drain
+from modelyard.probes import BackendDrain
 from modelyard.stack import load_text
 from modelyard.stack.config import PatchChoice, Target
 from modelyard.workloads.training.backend import HeadService
@@ -105,7 +105,7 @@ def test_the_drain_asks_the_jobs_api_of_a_head_in_a_statefulset(dev: Site) -> No
     stack = dev.asking(targets=dev.stack.config.targets._replace(ray_head=head)).stack
     source = RAY_BACKEND.source(stack)
     assert source == HeadService("dev", "ml-platform", "heads", "StatefulSet")
-    drain = Drain("ray", ("heads",), 60, 10, source)
+    drain = BackendDrain("ray", ("heads",), 60, 10, source)
     assert drain_from_json(drain_to_json(drain)) == drain
 
 

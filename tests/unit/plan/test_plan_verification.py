@@ -11,24 +11,24 @@ from modelyard.hiding import Confidential
 from modelyard.kube.rollouts import unfinished
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.values import Plan
-from modelyard.plan.verification import Check, Checks, checks_of, failures, wait
+from modelyard.plan.verification import StackChecks, VerifyCheck, checks_of, failures, wait
 from tests.support.project_copies import ROOT
 
-GOOD = Check("rollout", "a", "ok", "")
-ROLLING = Check("rollout", "a", "waiting", "1 of 2 pods available")
-DRIFTED = Check("change", "a", "failed", "it differs")
-SILENT = Check("stack", "dev", "unknown", "no answer")
+GOOD = VerifyCheck("rollout", "a", "ok", "")
+ROLLING = VerifyCheck("rollout", "a", "waiting", "1 of 2 pods available")
+DRIFTED = VerifyCheck("change", "a", "failed", "it differs")
+SILENT = VerifyCheck("stack", "dev", "unknown", "no answer")
 UNNAMED = SILENT._replace(lasting=True)
 """A cluster that the kubeconfig does not have, or one that rejects the credentials."""
 
 
 def waited(
-    looks: dict[str, list[Check]], *, timeout: float = 60, bake: float = 0
-) -> tuple[Checks, float, list[str], dict[str, int]]:
+    looks: dict[str, list[VerifyCheck]], *, timeout: float = 60, bake: float = 0
+) -> tuple[StackChecks, float, list[str], dict[str, int]]:
     """Waits with the given checks of each stack, the last one repeated, at 12 checks per minute."""
     now, said, asked = [0.0], [], dict.fromkeys(looks, 0)
 
-    def look(stacks: Sequence[str]) -> Checks:
+    def look(stacks: Sequence[str]) -> StackChecks:
         found = {stack: (looks[stack][min(asked[stack], len(looks[stack]) - 1)],) for stack in stacks}
         for stack in stacks:
             asked[stack] += 1
@@ -49,13 +49,13 @@ def test_a_stack_that_passes_needs_no_wait() -> None:
 
 
 @pytest.mark.parametrize("wrong", [ROLLING, DRIFTED, SILENT])
-def test_a_stack_that_passes_in_time_reports_progress_once(wrong: Check) -> None:
+def test_a_stack_that_passes_in_time_reports_progress_once(wrong: VerifyCheck) -> None:
     found, seconds, said, _ = waited({"dev": [wrong, wrong, wrong, GOOD]})
     assert (failures(found), seconds, len(said)) == ((), 15, 1)
 
 
 @pytest.mark.parametrize("wrong", [ROLLING, DRIFTED, SILENT])
-def test_a_stack_that_does_not_pass_in_time_fails(wrong: Check) -> None:
+def test_a_stack_that_does_not_pass_in_time_fails(wrong: VerifyCheck) -> None:
     found, seconds, _, _ = waited({"dev": [wrong]})
     assert (failures(found), seconds) == (("dev",), 60)
 
@@ -87,7 +87,7 @@ def test_a_failure_during_the_bake_time_fails_at_once() -> None:
 
 
 @pytest.mark.parametrize("wrong", [ROLLING, SILENT])
-def test_a_rollout_or_a_missing_answer_does_not_end_the_bake_time(wrong: Check) -> None:
+def test_a_rollout_or_a_missing_answer_does_not_end_the_bake_time(wrong: VerifyCheck) -> None:
     found, seconds, _, _ = waited({"dev": [GOOD, wrong, wrong, GOOD]}, bake=30)
     assert (failures(found), seconds) == ((), 30)
     found, seconds, _, _ = waited({"dev": [GOOD, wrong]}, bake=300)

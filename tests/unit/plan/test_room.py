@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.capacity import obstacle, on_node
-from modelyard.kube.scheduling.placement import Wanted, placed
+from modelyard.kube.scheduling.placement import WantedPods, placed
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.scheduling.room import room_of
 from modelyard.kube.state import ClusterState, Node, Pod
@@ -90,8 +90,8 @@ def test_the_capacity_equals_a_check_of_each_node(rng: Random) -> None:
 @given(st.randoms(use_true_random=True))
 def test_owners_get_the_pods_that_fit(rng: Random) -> None:
     before, pods, number, replaced = state(rng), asking(rng), rng.randint(0, 6), rng.random() < 0.5
-    gone = Wanted("ns", "other", asking(rng), 0, {}, replaced=False)
-    train = Wanted("ns", "train", pods, number, pods.requests, replaced)
+    gone = WantedPods("ns", "other", asking(rng), 0, {}, replaced=False)
+    train = WantedPods("ns", "train", pods, number, pods.requests, replaced)
     after, (homes, none) = placed(before, [train, gone])
     have, want = ([pod for pod in there.pods if pod.owner == "train"] for there in (before, after))
     kept = () if replaced else tuple(have[:number])
@@ -115,7 +115,7 @@ def test_pods_of_a_ray_cluster_belong_to_the_group_whose_requests_they_have(
     running = [Pod("b", "ray", small, "ns"), *[Pod("a", "ray", large, "ns")] * 2, Pod("b", "ray", head, "ns")]
     before = ClusterState("recorded", "id", "v1.35.4", Confidential({}), tuple(nodes), tuple(running))
     sizes = ((head, head, 1), (small, small, 3), (large, larger, 1))
-    ray = [Wanted("ns", "ray", Pods({}, new, 0), number, old, replaced) for old, new, number in sizes]
+    ray = [WantedPods("ns", "ray", Pods({}, new, 0), number, old, replaced) for old, new, number in sizes]
     after, found = placed(before, ray)
     if homes is not None:
         assert list(found) == homes
@@ -133,5 +133,7 @@ def test_replaced_pods_return_to_their_node_unless_it_rejects_them() -> None:
     before = ClusterState("recorded", "id", "v1.35.4", Confidential({}), tuple(nodes), (pod,))
     for spec, cordoned, home in (({}, False, "b"), ({"nodeSelector": {"zone": "a"}}, False, "a"), ({}, True, "a")):
         there = before._replace(nodes=(nodes[0], nodes[1]._replace(schedulable=not cordoned)))
-        _, (homes,) = placed(there, [Wanted("ns", "web", Pods(spec, {"cpu": Fraction(2)}, 0), 1, {}, replaced=True)])
+        _, (homes,) = placed(
+            there, [WantedPods("ns", "web", Pods(spec, {"cpu": Fraction(2)}, 0), 1, {}, replaced=True)]
+        )
         assert homes == {home: 1}

@@ -13,7 +13,7 @@ from modelyard.plan.store import moved
 from modelyard.plan.whole_gpus import growing, with_whole_gpus
 from modelyard.runs.pool.waiting_pods import waiting_pods
 from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale
-from modelyard.stack.pool import Flavor, Partition, Quota, Team
+from modelyard.stack.pool import Flavor, Partition, Team, TeamQuota
 from tests.support.pool_objects import (
     cluster_queue,
     condition,
@@ -181,27 +181,27 @@ def test_no_gpu_is_used_by_two_resources(dev: Any) -> None:
 
 def test_the_quota_of_a_team_must_admit_whole_gpus(dev: Any) -> None:
     made = site(dev, CHAT._replace(team="vision"))
-    slices = Quota("big", gpus=4, resource="nvidia.com/mig-1g.10gb")
+    slices = TeamQuota("big", gpus=4, resource="nvidia.com/mig-1g.10gb")
 
-    def reason(*quotas: Quota, nodes: Any = IDLE, pods: Any = (), **flavor: Any) -> str:
+    def reason(*quotas: TeamQuota, nodes: Any = IDLE, pods: Any = (), **flavor: Any) -> str:
         flavors = (Flavor("big", "a100-80gb", **flavor), Flavor("a10", "A10"))
         team = made.asking(teams=(Team("vision", quotas),), flavors=flavors)
         return decided(team._replace(state=made.state._replace(nodes=nodes, pods=pods)))[1]
 
-    enough = reason(slices, Quota("big", "64", "512Gi", gpus=2))
+    enough = reason(slices, TeamQuota("big", "64", "512Gi", gpus=2))
     assert enough == ENOUGH
     assert reason(slices) == "slice 1g.10gb of partition small: team vision has no quota of nvidia.com/gpu"
     assert (
-        reason(Quota("big", gpus=2))
+        reason(TeamQuota("big", gpus=2))
         == "slice 1g.10gb of partition small: team vision has no quota of nvidia.com/mig-1g.10gb"
     )
     some = "slice 1g.10gb of partition small: team vision has quota for 1 × a100-80gb, for its 2 pods"
-    assert reason(slices, Quota("big", gpus=1), Quota("a10", gpus=8)) == some
+    assert reason(slices, TeamQuota("big", gpus=1), TeamQuota("a10", gpus=8)) == some
     busy = {"nodes": [node(gpus=8)], "pods": [held(1, ("vision", "train")), held(1, ("speech", "train"))]}
-    assert reason(slices, Quota("big", gpus=2), **busy) == some
-    assert reason(slices, Quota("big", gpus=3), **busy).startswith("whole GPUs: 6 × a100-80gb are free")
+    assert reason(slices, TeamQuota("big", gpus=2), **busy) == some
+    assert reason(slices, TeamQuota("big", gpus=3), **busy).startswith("whole GPUs: 6 × a100-80gb are free")
     # Kueue sends the pods to nodes of the flavor.
-    assert reason(slices, Quota("big", gpus=2), labels={"zone": "a"}) == NONE
+    assert reason(slices, TeamQuota("big", gpus=2), labels={"zone": "a"}) == NONE
 
 
 def test_growing_is_planned_like_any_change_of_the_template(dev: Any) -> None:

@@ -8,7 +8,7 @@ from modelyard.findings import Finding
 from modelyard.policy import subject_of
 from modelyard.policy.assertions import load_assertion
 from modelyard.policy.judging import judge
-from modelyard.policy.settings import Setting, Settings
+from modelyard.policy.settings import RuleSetting, Settings
 
 FILE = "policies/assertions/mine.yaml"
 HEAD = """\
@@ -32,7 +32,7 @@ def found(body: str, spec: dict[str, Any], **more: Any) -> list[Finding]:
     assert rule is not None, wrong
     it = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "it"}, "spec": spec}
     seen = subject_of(it, facts=FACTS, **more)
-    return judge(Settings([Setting(rule, rule.level, {})]), [seen])
+    return judge(Settings([RuleSetting(rule, rule.level, {})]), [seen])
 
 
 def pods(**spec: Any) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_an_assertion_matches_by_kind_role_and_facts(match: str, count: int) -> 
 def test_an_assertion_about_some_stacks_is_silent_if_the_stack_is_unknown() -> None:
     rule, _ = assertion(f"match: {{when: {{training: ray}}}}\n{PRIORITY}")
     seen = subject_of({"kind": "Deployment", "spec": pods()})
-    assert judge(Settings([Setting(rule, "mandatory", {})]), [seen]) == []
+    assert judge(Settings([RuleSetting(rule, "mandatory", {})]), [seen]) == []
 
 
 def test_a_long_or_hostile_value_is_shown_safely() -> None:
@@ -112,7 +112,7 @@ def test_a_long_or_hostile_value_is_shown_safely() -> None:
 def test_a_secret_is_never_shown() -> None:
     rule, _ = assertion("assert: [{field: 'data[*]', operator: equals, value: ''}]\n")
     seen = subject_of({"kind": "Secret", "metadata": {"name": "it"}, "data": {"password": "aGVsbG8="}})
-    (one,) = judge(Settings([Setting(rule, "mandatory", {})]), [seen])
+    (one,) = judge(Settings([RuleSetting(rule, "mandatory", {})]), [seen])
     assert one.summary == "Secret/it data.password=[secret]"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.policy.pack import Resource
+from modelyard.policy.pack import SeenResource
 from tests.support.policy_project import Project
 from tests.support.policy_resources import Run, resource, root
 
@@ -20,7 +20,7 @@ SIZED = {"resources": {"limits": {"cpu": "2", "memory": "16Gi"}}}
 
 def head(
     kind: str = PATCH, *, namespace: str = "ml-platform", uid: str = "", labels: Any = None, **spec: Any
-) -> Resource:
+) -> SeenResource:
     metadata: dict[str, Any] = {"name": HEAD, "namespace": namespace}
     if uid:
         metadata["uid"] = uid

@@ -10,7 +10,7 @@ import yaml
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
 from modelyard.policy import planner
-from modelyard.policy.pack import Context, Resource, subject
+from modelyard.policy.pack import Context, SeenResource, subject
 from modelyard.policy.settings import Settings
 from modelyard.promql.queries import _CODES as QUERIES
 from modelyard.stack import Stack, load, load_text
@@ -84,7 +84,9 @@ def told() -> Callable[..., list[str]]:
         one = stack or loaded()
         sized = by_object(workloads(one.config))
         metadata = {"name": name, "namespace": "ml-platform", **({"uid": "1"} if whole else {})}
-        found = Resource("u", "kubernetes:apps/v1:DeploymentPatch", name, {"metadata": metadata, "spec": spec}, True)
+        found = SeenResource(
+            "u", "kubernetes:apps/v1:DeploymentPatch", name, {"metadata": metadata, "spec": spec}, True
+        )
         seen = subject(found, context(one))
         assert seen is not None
         assert seen.whole == whole
@@ -150,7 +152,7 @@ def test_replicas_beside_the_platforms_autoscaler(told: Callable[..., list[str]]
     metadata = {"name": WORKER, "namespace": "ml-platform", "annotations": {"autoscaling/enabled": "true"}}
     for spec, codes in (({"replicas": 2}, ["AUT003"]), ({}, [])):
         props = {"metadata": metadata, "spec": spec}
-        found = Resource("u", "kubernetes:apps/v1:DeploymentPatch", WORKER, props, True)
+        found = SeenResource("u", "kubernetes:apps/v1:DeploymentPatch", WORKER, props, True)
         seen = subject(found, context(stack), props)
         assert seen is not None
         assert [finding.code for finding in planner.of_object(stack, sized[WORKER], seen)] == codes

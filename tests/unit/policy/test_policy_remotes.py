@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Finding
-from modelyard.policy.pack import Resource
+from modelyard.policy.pack import SeenResource
 from tests.support.policy_project import Project
 from tests.support.policy_resources import Run, resource, root
 from tests.support.project_copies import SERVICE, SERVING, serving
@@ -97,7 +97,7 @@ NAMED = {"metadata": {"name": "serve", "namespace": "modelyard-remote"}}
 HEAD = {"metadata": {"name": "deployment-ray-head", "namespace": "ml-platform"}, "spec": {"replicas": 3}}
 
 
-def there(name: str, body: dict[str, Any], kind: str = "kubernetes:apps/v1:Deployment") -> Resource:
+def there(name: str, body: dict[str, Any], kind: str = "kubernetes:apps/v1:Deployment") -> SeenResource:
     """A resource of the remote cluster far, as the program declares it."""
     made = resource(kind, f"far/{name}", body)
     return made._replace(urn=made.urn.replace(f"::{kind}::", f"::{FAR_URN % kind}::"))

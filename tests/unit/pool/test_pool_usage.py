@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.probes.prometheus import server
 from modelyard.promql.parse import parse
-from modelyard.runs.pool.usage import Known, busy_gpus, queries
+from modelyard.runs.pool.usage import PodUsage, busy_gpus, queries
 from tests.support.web_servers import Quiet, listening
 
 
@@ -60,8 +60,8 @@ def test_pods_are_those_of_the_gpus_not_the_exporters(metrics: Metrics) -> None:
     }
     found = busy_gpus(server(metrics.url, {}), 10)
     assert found.problem == ""
-    assert found.pods["vision", "train-0"] == Known(4, 1, 212.5)
-    assert found.pods["vision", "train-1"] == Known(2, 0, 180)
+    assert found.pods["vision", "train-0"] == PodUsage(4, 1, 212.5)
+    assert found.pods["vision", "train-1"] == PodUsage(2, 0, 180)
 
 
 def test_gpu_use_without_the_metric_is_unknown(metrics: Metrics) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.pool_objects import PoolObjects
-from modelyard.report.pool import Asked, pool_text
+from modelyard.report.pool import RoomRequest, pool_text
 from modelyard.runs.pool import PoolView, Usage, pool_view
-from modelyard.runs.pool.usage import Known
+from modelyard.runs.pool.usage import PodUsage
 from modelyard.runs.pool.values import Idle
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
@@ -102,7 +102,7 @@ def test_parts_of_gpus_have_rows_of_their_own(view: Any) -> None:
     shared = node("shared", "NVIDIA-A10-SHARED", 0)
     shared["status"]["allocatable"]["nvidia.com/gpu.shared"] = "8"
     found = view(
-        Usage({("vision", "s"): Known(1, 1)}, 10),
+        Usage({("vision", "s"): PodUsage(1, 1)}, 10),
         nodes=[mig, shared],
         pods=[pod("m", "mig", spec(2, "nvidia.com/mig-1g.5gb")), pod("s", "shared", spec(1, "nvidia.com/gpu.shared"))],
     )
@@ -115,7 +115,7 @@ def test_parts_of_gpus_have_rows_of_their_own(view: Any) -> None:
 
 def test_shares_named_like_gpus_are_not_measured_as_gpus(view: Any) -> None:
     sliced = node("n", "NVIDIA-A10-SHARED", 8)
-    found = view(Usage({("vision", "p"): Known(1, 1)}, 10), nodes=[sliced], pods=[pod("p", "n")])
+    found = view(Usage({("vision", "p"): PodUsage(1, 1)}, 10), nodes=[sliced], pods=[pod("p", "n")])
     assert found.takers[0].idle == Idle(0, 1)
 
 
@@ -123,15 +123,15 @@ def test_shares_named_like_gpus_are_not_measured_as_gpus(view: Any) -> None:
     ("known", "since", "idle"),
     [
         (None, LONG_AGO, Idle(0, 2)),
-        (Known(2, 2), LONG_AGO, Idle(2, 0)),
-        (Known(2, 1), LONG_AGO, Idle(1, 0)),
-        (Known(2, 0), LONG_AGO, Idle(0, 0)),
-        (Known(1, 1), LONG_AGO, Idle(1, 1)),
-        (Known(2, 2), RECENTLY, Idle(0, 2)),
+        (PodUsage(2, 2), LONG_AGO, Idle(2, 0)),
+        (PodUsage(2, 1), LONG_AGO, Idle(1, 0)),
+        (PodUsage(2, 0), LONG_AGO, Idle(0, 0)),
+        (PodUsage(1, 1), LONG_AGO, Idle(1, 1)),
+        (PodUsage(2, 2), RECENTLY, Idle(0, 2)),
     ],
     ids=["no metrics", "all idle", "one idle", "busy", "one not measured", "just begun"],
 )
-def test_only_measured_gpus_are_idle(view: Any, known: Known | None, since: str, idle: Idle) -> None:
+def test_only_measured_gpus_are_idle(view: Any, known: PodUsage | None, since: str, idle: Idle) -> None:
     usage = Usage({("vision", "p"): known} if known else {}, 10)
     found = view(usage, nodes=[node("n")], pods=[pod("p", "n", spec(2), since=since)])
     assert found.takers[0].idle == found.nodes[0].idle == found.products[0].idle == idle
@@ -142,14 +142,14 @@ def test_only_measured_gpus_are_idle(view: Any, known: Known | None, since: str,
     ("known", "percent"),
     [
         (None, None),
-        (Known(2, 1, 97.0), 48),
-        (Known(2, 0, 190.0), 95),
-        (Known(1, 0, 60.0), 60),
-        (Known(4, 0, 200.0), 50),
+        (PodUsage(2, 1, 97.0), 48),
+        (PodUsage(2, 0, 190.0), 95),
+        (PodUsage(1, 0, 60.0), 60),
+        (PodUsage(4, 0, 200.0), 50),
     ],
     ids=["no metrics", "one idle", "busy", "one not measured", "more than it asked for"],
 )
-def test_utilisation_is_the_mean_of_what_was_measured(view: Any, known: Known | None, percent: int | None) -> None:
+def test_utilisation_is_the_mean_of_what_was_measured(view: Any, known: PodUsage | None, percent: int | None) -> None:
     usage = Usage({("vision", "p"): known} if known else {}, 10)
     # Somebody whose GPU nobody measured is no reason to call the others less busy.
     pods = [pod("p", "n", spec(2), since=LONG_AGO), pod("q", "m", since=LONG_AGO)]
@@ -228,7 +228,7 @@ def test_a_waiting_stage_is_shown_with_its_run_and_its_own_time(view: Any) -> No
         ("night-1", "b", 1, RECENTLY),
         ("late-1", None, 2, RECENTLY),
     ]
-    text = "\n".join(pool_text(found, Asked("dev", NOW, None)))
+    text = "\n".join(pool_text(found, RoomRequest("dev", NOW, None)))
     for row in ("vision  night-1 (stage a)  1", "vision  night-1 (stage b)  1     2m"):
         assert row in text
 
@@ -328,7 +328,7 @@ def test_runs_in_worker_clusters_hold_gpus_and_unassigned_runs_wait(view: Any, c
     assert (waiter.owner.name, waiter.on, waiter.total, waiter.place) == ("asked-bbbbb", "check", 1, None)
     assert waiter.reason == "dispatch-vision: no answer; cluster-farm, cluster-cloud asked"
     named = config._replace(worker_clusters=(WorkerCluster("farm", "farm-kubeconfig"),))
-    asked_now = Asked("dev", NOW, None)
+    asked_now = RoomRequest("dev", NOW, None)
     shown = pool_text(pool_view(PoolObjects((), (), workloads=tuple(works), kueue=True), named, None, NOW), asked_now)
     assert re.match("dev: .* no GPU nodes, 1 queued$", shown[0])
     assert "in farm" in "\n".join(shown)

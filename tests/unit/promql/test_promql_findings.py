@@ -4,7 +4,7 @@ import re
 
 from modelyard.explanations import explanations
 from modelyard.findings import Severity
-from modelyard.promql import Kind
+from modelyard.promql import ProblemKind
 from modelyard.promql.queries import _CODES, Query, check_queries
 
 
@@ -14,7 +14,7 @@ def found(text: str, *, ours: bool = True) -> list[tuple[str, Severity]]:
 
 
 def test_every_kind_of_problem_has_an_explained_code() -> None:
-    assert set(_CODES) == set(Kind)
+    assert set(_CODES) == set(ProblemKind)
     assert {code for code, _ in _CODES.values()} <= explanations().keys()
 
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from modelyard.promql import Kind, check_query, syntax
+from modelyard.promql import ProblemKind, check_query, syntax
 from modelyard.promql.lexer import parts
 from modelyard.promql.parse import parse
 
 
 def shown(query: str) -> Iterator[tuple[str, str]]:
-    def walk(node: syntax.Node) -> Iterator[tuple[str, str]]:
+    def walk(node: syntax.Expression) -> Iterator[tuple[str, str]]:
         yield type(node).__name__, query[slice(*node.span)]
         for child in syntax.children(node):
             yield from walk(child)
@@ -97,7 +97,7 @@ def test_clauses_are_no_operands(query: str, node: str, text: str) -> None:
 )
 def test_mistakes_are_found_in_the_text(query: str, excerpt: str) -> None:
     (problem,) = check_query(query, scrape_interval=30)
-    assert problem.kind is Kind.INVALID
+    assert problem.kind is ProblemKind.INVALID
     assert problem.excerpt == excerpt
     assert query[problem.offset :].startswith(excerpt)
 
@@ -124,7 +124,7 @@ def test_a_misspelled_keyword_is_named_with_the_keyword_that_is_meant(query: str
 def test_the_place_counts_from_the_start_of_all_joined_queries() -> None:
     query = "vector(0) or on() a & sum b"
     problem = check_query(query, scrape_interval=30)[-1]
-    assert (problem.kind, query[problem.offset :]) == (Kind.INVALID, "b")
+    assert (problem.kind, query[problem.offset :]) == (ProblemKind.INVALID, "b")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import pytest
 
-from modelyard.promql import Kind, check_query
+from modelyard.promql import ProblemKind, check_query
 from modelyard.workloads.training import BACKENDS
 
 QUEUE = {"queue": "celery-model-training-tasks-gpu"}
-K = Kind
-NONE: tuple[Kind, ...] = ()
+K = ProblemKind
+NONE: tuple[ProblemKind, ...] = ()
 BOTH = (K.MANY, K.EMPTY)
 
 GOOD = [
@@ -34,7 +34,7 @@ GOOD = [
 ]
 """One number whatever series there are, windows that hold enough and no more."""
 
-WRONG: list[tuple[str, tuple[Kind, ...]]] = [
+WRONG: list[tuple[str, tuple[ProblemKind, ...]]] = [
     # The vendor's.
     (BACKENDS["ray"].queries.vendor, (K.INVALID,)),
     (BACKENDS["celery"].queries.vendor % QUEUE, (*BOTH, K.JOINED, *BOTH)),
@@ -140,7 +140,7 @@ WRONG: list[tuple[str, tuple[Kind, ...]]] = [
 ]
 
 
-def kinds(query: str) -> tuple[Kind, ...]:
+def kinds(query: str) -> tuple[ProblemKind, ...]:
     return tuple(problem.kind for problem in check_query(query, scrape_interval=30))
 
 
@@ -150,7 +150,7 @@ def test_good_queries_have_no_problem(query: str) -> None:
 
 
 @pytest.mark.parametrize(("query", "expected"), WRONG)
-def test_problems_of_a_query(query: str, expected: tuple[Kind, ...]) -> None:
+def test_problems_of_a_query(query: str, expected: tuple[ProblemKind, ...]) -> None:
     assert sorted(kinds(query), key=str) == sorted(expected, key=str)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.promql import Kind, check_query
+from modelyard.promql import ProblemKind, check_query
 from modelyard.promql.lexer import DEEPEST, LONGEST
 
 WORDS = (
@@ -34,18 +34,18 @@ def test_no_repetition_makes_it_fail(word: str, times: int) -> None:
 def test_a_query_too_deep_for_the_parser_never_reaches_it(word: str) -> None:
     text = "x" + word * 3000 if word != "-" else "-" * 3000 + "x"
     (problem,) = check_query(text, scrape_interval=30)
-    assert problem.kind is Kind.UNJUDGED
+    assert problem.kind is ProblemKind.UNJUDGED
     assert f"more than {DEEPEST}" in problem.summary
 
 
 def test_deep_queries_below_the_bound_are_judged() -> None:
     text = "(" * 120 + "x" + ")" * 120 + "+x" * 100
-    assert Kind.UNJUDGED not in {problem.kind for problem in check_query(text, scrape_interval=30)}
+    assert ProblemKind.UNJUDGED not in {problem.kind for problem in check_query(text, scrape_interval=30)}
 
 
 def test_a_query_too_long_for_a_request_is_not_checked() -> None:
     (problem,) = check_query("x" * (LONGEST + 1), scrape_interval=30)
-    assert problem.kind is Kind.UNJUDGED
+    assert problem.kind is ProblemKind.UNJUDGED
     assert f"{LONGEST + 1} characters" in problem.summary
 
 

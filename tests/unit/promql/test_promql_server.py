@@ -20,8 +20,8 @@ from modelyard.probes.prometheus import (
     MOST_BYTES,
     TOKEN,
     TOKEN_FILE,
-    Answer,
     BadAddress,
+    QueryAnswer,
     Refused,
     Server,
     ServerError,
@@ -67,7 +67,7 @@ def answers(kind: str, result: Any) -> Reply:
     return says(json.dumps({"status": "success", "data": {"resultType": kind, "result": result}}))
 
 
-def asked(reply: Reply) -> Answer | Refused:
+def asked(reply: Reply) -> QueryAnswer | Refused:
     with serving(reply) as place:
         return ask(server(f"http://{place}", {}), "x")
 
@@ -81,20 +81,24 @@ def failed(reply: Reply) -> ServerError:
 @pytest.mark.parametrize(
     ("kind", "result", "answer"),
     [
-        ("scalar", [1, "5"], Answer("scalar", 1, (5.0,))),
-        ("string", [1, "a"], Answer("string", 1)),
-        ("vector", [], Answer("vector", 0)),
-        ("vector", [{"metric": {"a": "1"}, "value": [1, "+Inf"]}], Answer("vector", 1, (float("inf"),), ({"a": "1"},))),
-        ("matrix", [{"metric": {}, "values": [[1, "2"]]}], Answer("matrix", 1, (), ({},))),
+        ("scalar", [1, "5"], QueryAnswer("scalar", 1, (5.0,))),
+        ("string", [1, "a"], QueryAnswer("string", 1)),
+        ("vector", [], QueryAnswer("vector", 0)),
+        (
+            "vector",
+            [{"metric": {"a": "1"}, "value": [1, "+Inf"]}],
+            QueryAnswer("vector", 1, (float("inf"),), ({"a": "1"},)),
+        ),
+        ("matrix", [{"metric": {}, "values": [[1, "2"]]}], QueryAnswer("matrix", 1, (), ({},))),
     ],
 )
-def test_answers(kind: str, result: Any, answer: Answer) -> None:
+def test_answers(kind: str, result: Any, answer: QueryAnswer) -> None:
     assert asked(answers(kind, result)) == answer
 
 
 def test_a_histogram_is_no_number() -> None:
     answer = asked(answers("vector", [{"metric": {}, "histogram": [1, {}]}]))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, QueryAnswer)
     assert math.isnan(answer.values[0])
 
 
@@ -135,7 +139,7 @@ def test_a_server_that_rejects_the_credentials(status: int) -> None:
 
 
 def test_an_answer_without_end_is_many_series() -> None:
-    assert asked(says(b" " * (MOST_BYTES + 2))) == Answer("vector", None)
+    assert asked(says(b" " * (MOST_BYTES + 2))) == QueryAnswer("vector", None)
 
 
 def test_a_connection_that_is_cut() -> None:

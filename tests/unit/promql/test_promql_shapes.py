@@ -8,13 +8,13 @@ from modelyard.promql.functions import FUNCTIONS, Series
 from modelyard.promql.infer import infer
 from modelyard.promql.labels import ABSENT, ANY, PRESENT, Values, all_but, both, either, fitting
 from modelyard.promql.parse import NotValid, parse
-from modelyard.promql.syntax import Call, Matcher, Range
-from modelyard.promql.values import Interval, Shape
+from modelyard.promql.syntax import FunctionCall, Matcher, Range
+from modelyard.promql.values import Interval, SeriesShape
 
 MANY = math.inf
 
 
-def shape(query: str) -> Shape:
+def shape(query: str) -> SeriesShape:
     return infer(parse(query), scraped=False).shape
 
 
@@ -164,7 +164,7 @@ def test_sets_of_values_are_sets(one: Values, other: Values) -> None:
         assert has(either(one, other), value) == (has(one, value) or has(other, value))
 
 
-def called(name: str) -> Call:
+def called(name: str) -> FunctionCall:
     """A call of a function with the first arguments that the parser takes."""
     forms = ["", "x", "x[5m]", "1", "1, 2", "x, 1", "1, x", "1, x[5m]", "x[5m], 1", "x[5m], 1, 1", "x, 1, 1", "1, 1, x"]
     forms += ['x, "a"', 'x, "a", 1', 'x, "a", "b", "c"', 'x, "a", "b", "c", "d"']
@@ -173,7 +173,7 @@ def called(name: str) -> Call:
             node = parse(f"{name}({form})")
         except NotValid:
             continue
-        assert isinstance(node, Call)
+        assert isinstance(node, FunctionCall)
         return node
     raise AssertionError(f"the parser takes no call of {name}")
 

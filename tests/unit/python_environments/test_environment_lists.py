@@ -2,7 +2,7 @@
 
 import pytest
 
-from modelyard.workloads.environments.lists import Line, canonical, lines_of, mistakes
+from modelyard.workloads.environments.lists import RequirementLine, canonical, lines_of, mistakes
 
 
 def wrong(text: str) -> list[tuple[int, str]]:
@@ -57,7 +57,11 @@ def test_a_line_that_is_not_a_requirement_is_refused(text: str, what: str) -> No
 
 def test_lines_have_numbers_and_no_comments() -> None:
     text = "# a list\n\npandas>=2  # for frames\nnumpy>=1,\\\n  <2\r\n\nsix\\\n"
-    assert list(lines_of(text)) == [Line("pandas>=2", 3), Line("numpy>=1, <2", 4), Line("six", 7)]
+    assert list(lines_of(text)) == [
+        RequirementLine("pandas>=2", 3),
+        RequirementLine("numpy>=1, <2", 4),
+        RequirementLine("six", 7),
+    ]
 
 
 def test_all_errors_are_reported_at_once() -> None:

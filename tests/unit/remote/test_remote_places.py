@@ -5,15 +5,15 @@ from hypothesis import strategies as st
 
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.remote import Bucket, Data, Place, Remote
-from modelyard.workloads.remote.places import Use, overlapping, uses
+from modelyard.stack.remote import Bucket, BucketPart, Data, Remote
+from modelyard.workloads.remote.places import BucketUse, overlapping, uses
 
 PREFIXES = st.sampled_from(["a", "a/b", "ab", "a/bc", "a/b/c", "b", "a/j0", "a/j1", "j0"])
 BUCKETS = st.sampled_from(["lake", "pond"])
-PLACES = st.builds(Place, BUCKETS, PREFIXES)
+PLACES = st.builds(BucketPart, BUCKETS, PREFIXES)
 
 
-def config(places: list[tuple[Place | None, Place | None, int]]) -> Config:
+def config(places: list[tuple[BucketPart | None, BucketPart | None, int]]) -> Config:
     """A resource for each pair of data and models, with as many jobs."""
     resources = tuple(
         Resource(f"r{number}", "runtime", remote=Remote(model, data=Data(shared=data)))
@@ -26,7 +26,7 @@ def config(places: list[tuple[Place | None, Place | None, int]]) -> Config:
     return Config("ray", Platform("23.10"), Gpu("A10"), buckets=buckets, resources=resources, jobs=jobs)
 
 
-def meet(one: Use, other: Use) -> bool:
+def meet(one: BucketUse, other: BucketUse) -> bool:
     """By folders: one is the other, or around it."""
     mine, theirs = one.prefix.split("/"), other.prefix.split("/")
     same = min(len(mine), len(theirs))
@@ -35,7 +35,7 @@ def meet(one: Use, other: Use) -> bool:
 
 @given(st.lists(st.tuples(st.none() | PLACES, st.none() | PLACES, st.integers(0, 3)), max_size=6))
 def test_places_overlap_if_one_contains_the_other_and_one_is_written(
-    places: list[tuple[Place | None, Place | None, int]],
+    places: list[tuple[BucketPart | None, BucketPart | None, int]],
 ) -> None:
     made = config(places)
     every = tuple(uses(made))

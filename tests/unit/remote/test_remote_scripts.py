@@ -9,11 +9,18 @@ from pathlib import Path
 import pytest
 
 from modelyard.stack.remote import Bucket
-from modelyard.workloads.remote.script import Part, checksums, export_script, import_script, job_script, secrets_of
+from modelyard.workloads.remote.script import (
+    BucketFolder,
+    checksums,
+    export_script,
+    import_script,
+    job_script,
+    secrets_of,
+)
 from tests.support.remote_storage import AWS, tree
 
-LAKE = Part(Bucket("lake", "s3://acme-lake", ()), "datasets/churn")
-MODELS = Part(Bucket("lake", "s3://acme-lake", ()), "models/churn")
+LAKE = BucketFolder(Bucket("lake", "s3://acme-lake", ()), "datasets/churn")
+MODELS = BucketFolder(Bucket("lake", "s3://acme-lake", ()), "models/churn")
 
 
 def sh(text: str, *words: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -195,7 +202,7 @@ def test_arguments_of_the_command_are_unchanged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("script", "usage"), [(export_script, "export.sh DIR"), (import_script, "import.sh DIR")])
 def test_a_script_without_its_folder_prints_its_usage(
-    store: dict[str, str], script: Callable[[Part], str], usage: str
+    store: dict[str, str], script: Callable[[BucketFolder], str], usage: str
 ) -> None:
     result = sh(script(MODELS), env=store)
     assert result.returncode != 0

@@ -18,7 +18,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
 from modelyard.plan import FieldChange
 from modelyard.preview import Preview, StackDiff, TargetDiff, VersionDiff
-from modelyard.preview.topology import Place, Queue, Running, Scene, Topology
+from modelyard.preview.topology import GpuPlace, Queue, Running, Scene, Topology
 from modelyard.preview.values import Revision
 from modelyard.report.html.overview import verdict
 from modelyard.report.html.page import html_page
@@ -79,7 +79,7 @@ def scene(pods: int) -> Scene:
 
 
 def stack(name: str = "dev", *targets: TargetDiff, **changes: Any) -> StackDiff:
-    picture = Topology((Place(f"{name}-node", 1, "NVIDIA-A30", 4, 0, False),), scene(0), scene(2))
+    picture = Topology((GpuPlace(f"{name}-node", 1, "NVIDIA-A30", 4, 0, False),), scene(0), scene(2))
     made = StackDiff(name, f"stacks/Pulumi.{name}.yaml", "changed", "Ray training", targets, (), (), (), False, False)
     return made._replace(patches=(VersionDiff("ray-worker", "v1", "v1"),), topology=picture)._replace(**changes)
 

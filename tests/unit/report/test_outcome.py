@@ -9,7 +9,7 @@ from modelyard.findings import Severity
 from modelyard.plan import Step
 from modelyard.plan.cost.values import Count, Money, TargetCost, stack_cost
 from modelyard.preview.values import Pending
-from modelyard.probes import Drain
+from modelyard.probes import BackendDrain
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.outcome import next_command, outcomes, title
 from modelyard.report.preview.text import preview_text
@@ -25,7 +25,7 @@ NAMESPACE = target(
 STEPS = (Step("api", "route", "a"), Step("celery", "down", "c"), Step("ray", "up", "d"))
 WAITING = (STEPS[0], Step("celery", "drain", "b"), *STEPS[1:])
 SWITCH: dict[str, Any] = {"training": ("celery", "ray"), "steps": STEPS}
-NOBODY = Drain("celery", ("celery",), 23400, 60, NoJobSource("no broker is set", "set one"))
+NOBODY = BackendDrain("celery", ("celery",), 23400, 60, NoJobSource("no broker is set", "set one"))
 
 
 def unknown_cost(why: str) -> Any:

@@ -6,7 +6,7 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.undo.entries import Entry, Noted, entries_of
-from modelyard.plan.undo.ledger import Ledger
+from modelyard.plan.undo.ledger import ObjectLedger
 from modelyard.report.ledger import ledger_document, ledger_text
 from modelyard.report.style import Style
 
@@ -43,7 +43,7 @@ def test_secrets_are_in_neither_form() -> None:
     path = Path(("spec", "template", "spec", "containers", merge.Key((("name", "a"),)), "env", item, "value"))
     container = {"name": "a", "env": [{"name": "DB_PASSWORD", "value": "hunter3"}]}
     body = {"apiVersion": "apps/v1", "spec": {"template": {"spec": {"containers": [container]}}}}
-    noted = [Noted(KEY, "", entries_of(body, Ledger(((path, "hunter2"),))))]
+    noted = [Noted(KEY, "", entries_of(body, ObjectLedger(((path, "hunter2"),))))]
     text = "\n".join(ledger_text("dev", "live", noted, Style(colour=False)))
     assert "env  DB_PASSWORD (hidden) → (hidden, changed)" in text
     assert "hunter" not in text + str(ledger_document([("dev", "live", noted)]))

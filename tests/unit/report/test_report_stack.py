@@ -4,10 +4,10 @@ from modelyard.report.stack import asked_document, asked_text
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.pool import Flavor
-from modelyard.stack.remote import Cluster, Remote, RemoteQuota
+from modelyard.stack.remote import Remote, RemoteQuota, StaticCluster
 from modelyard.workloads.sizing import sized
 
-PLACE = Cluster("https://10.8.0.5:6443", "farm")
+PLACE = StaticCluster("https://10.8.0.5:6443", "farm")
 
 
 def table_of(config: Config, head: str) -> list[list[str]]:

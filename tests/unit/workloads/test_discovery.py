@@ -14,7 +14,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import Node, Pod, node_of
 from modelyard.stack.yaml.formatting import formatted
 from modelyard.workloads.discovery import Discovery, PatchOff, discover, stack_text
-from modelyard.workloads.discovery.values import Scaling
+from modelyard.workloads.discovery.values import FoundScaling
 from tests.support.discovered_platforms import PLATFORMS, objects_in
 from tests.support.golden import hold
 
@@ -160,7 +160,7 @@ def test_celery_workers_without_gpus_do_not_train() -> None:
     assert platform.questions == ()
     assert places(platform) == {"celery": "Deployment gpu-jobs"}
     assert (platform.training, platform.queue) == ("celery", "gpu-training")
-    assert platform.scaling == Scaling("none", "HorizontalPodAutoscaler gpu-jobs", 5)
+    assert platform.scaling == FoundScaling("none", "HorizontalPodAutoscaler gpu-jobs", 5)
 
 
 @pytest.mark.parametrize(
@@ -216,20 +216,20 @@ def test_a_namespace_without_training_workers_has_no_platform(objects: Any) -> N
 
 
 def test_keda_scales_by_prometheus() -> None:
-    expected = Scaling("keda", "ScaledObject mlplat-trainers", 6, "http://prometheus.monitoring.svc:9090")
+    expected = FoundScaling("keda", "ScaledObject mlplat-trainers", 6, "http://prometheus.monitoring.svc:9090")
     assert found(objects_in("helm")).scaling == expected
 
 
 def test_an_address_with_a_login_is_not_copied() -> None:
     objects = deepcopy(list(objects_in("helm")))
     objects[-1]["spec"]["triggers"][0]["metadata"]["serverAddress"] = "http://ada:secret@prometheus:9090"
-    assert found(objects).scaling == Scaling("none", "ScaledObject mlplat-trainers", 6)
+    assert found(objects).scaling == FoundScaling("none", "ScaledObject mlplat-trainers", 6)
 
 
 def test_the_platforms_own_autoscaler_is_known_by_its_annotations() -> None:
     objects = deepcopy(list(objects_in("statefulsets")))
     objects[2]["metadata"]["annotations"] = {"autoscaling/enabled": "true", "autoscaling/max_replicas": "7"}
-    assert found(objects).scaling == Scaling("annotations", "annotation autoscaling/enabled", 7)
+    assert found(objects).scaling == FoundScaling("annotations", "annotation autoscaling/enabled", 7)
 
 
 @pytest.mark.parametrize(("flag", "backend"), [("True", "ray"), ("false", "celery")])

@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.explanations import explanations
 from modelyard.stack import load
-from modelyard.stack.config import Config, Gpu, Path, Platform, Stack, Target, Targets
+from modelyard.stack.config import Config, Gpu, Platform, Stack, StackPath, Target, Targets
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
 from modelyard.stack.schema import schema_text
@@ -45,7 +45,7 @@ def leaves(known: Mapping[str, Any], before: str = "") -> Iterator[str]:
             yield before + name
 
 
-def in_schema(path: Path) -> bool:
+def in_schema(path: StackPath) -> bool:
     """Whether the schema of stack files has a path."""
     schema = json.loads(schema_text())
     here = {"properties": schema["properties"]["config"]["properties"]}
@@ -103,7 +103,7 @@ def test_a_fact_has_a_source_or_a_reason_for_none(fact: Fact[Any]) -> None:
         ("autoscaling", ("autoscaling",), ("autoscaling",)),
     ],
 )
-def test_the_source_of_a_fact(path: str, ray: Path, celery: Path) -> None:
+def test_the_source_of_a_fact(path: str, ray: StackPath, celery: StackPath) -> None:
     for training, expected in (("ray", ray), ("celery", celery)):
         one = config(training=training)
         assert source_of(path, one) == expected
@@ -124,7 +124,9 @@ RAY_CLUSTER = Targets()._replace(ray_head=Target("", "head", ray_cluster="ray"))
         ("celery.deployment", {"targets": SET}, ("targets", "celery", "deployment")),
     ],
 )
-def test_the_source_of_a_fact_that_another_key_decides(path: str, changes: Mapping[str, Any], source: Path) -> None:
+def test_the_source_of_a_fact_that_another_key_decides(
+    path: str, changes: Mapping[str, Any], source: StackPath
+) -> None:
     assert source_of(path, config(**changes)) == source
 
 

@@ -6,17 +6,17 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.hardware import resolve, verdict
-from modelyard.hardware.verdict import Use
+from modelyard.hardware.verdict import GpuUse
 from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import Job, JobType, Notebooks, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition
-from modelyard.stack.remote import Cluster, Remote
+from modelyard.stack.remote import Remote, StaticCluster
 from modelyard.workloads.gpu_uses import check_gpu_uses, resource_use
 from modelyard.workloads.rules import check
 
 ERROR, WARNING, ADVICE = Severity.ERROR, Severity.WARNING, Severity.ADVICE
 BASE = Config("ray", Platform("23.10"), Gpu("A10"))
-CLUSTER = Remote(cluster=Cluster("https://gpu.example.com:6443", context="gpus"))
+CLUSTER = Remote(cluster=StaticCluster("https://gpu.example.com:6443", context="gpus"))
 
 
 def resource(kind: JobType, gpu: str | None = None, **changes: Any) -> dict[str, Any]:
@@ -114,12 +114,12 @@ def test_findings_are_at_the_field_of_the_gpu() -> None:
 def test_a_job_with_an_image_has_its_own_cuda_version() -> None:
     one = Resource("mine", "training", gpus=1, gpu="h100-sxm5-80gb")
     without = BASE._replace(resources=(one,), jobs=(Job("fit", "training", "mine"),))
-    assert resource_use(without, one) == Use("11.7")
+    assert resource_use(without, one) == GpuUse("11.7")
     own = without._replace(jobs=(Job("fit", "training", "mine", image="trainer:1"),))
-    assert resource_use(own, one) == Use(None, platform=False)
+    assert resource_use(own, one) == GpuUse(None, platform=False)
 
 
 def test_the_reason_names_what_is_not_set(golden: Any) -> None:
     gpu = resolve("h100-sxm5-80gb")
     assert gpu is not None
-    golden(verdict(gpu, Use(None, platform=False)).reason)
+    golden(verdict(gpu, GpuUse(None, platform=False)).reason)
