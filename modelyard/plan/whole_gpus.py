@@ -107,7 +107,7 @@ def with_whole_gpus(stack: Stack, state: ClusterState) -> Grown:
             what = "slices" if part.profile is None else f"slice {part.profile.name}"
             gets = f"{what} of partition {part.partition.name}: {reason}"
         else:
-            gets = f"whole GPUs: {_free(demand, places)}, and no other pod waits for one"
+            gets = f"whole GPUs: {_free(demand, places)}; no other pod waits for one"
             planned[at] = whole[at]
             namespace, owner = demand.deployment
             pods = [*others, *(Pod(node, owner, demand.requests, namespace) for node in places[: demand.wanted])]
@@ -180,7 +180,9 @@ def _places(demand: _Demand, others: Iterable[Pod]) -> list[str]:
 
 def _free(demand: _Demand, places: Sequence[str]) -> str:
     verb = "is" if len(places) == 1 else "are"
-    return f"{len(places)} × {demand.gpu} {verb} free or its own, for its {plural(demand.wanted, 'pod')}"
+    need = "needs" if demand.wanted == 1 else "need"
+    needs = f"its {plural(demand.wanted, 'pod')} {need} {demand.wanted} × {demand.gpu}"
+    return f"{needs}, and {len(places)} {verb} free or in use by it"
 
 
 def _wrong(stack: Stack, at: int, one: "Sized") -> str:

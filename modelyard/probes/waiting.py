@@ -84,7 +84,9 @@ def _out_of_time(
         return so_far, WaitVerdict(False, f"{state}, at the limit of {waited}")
     if state == so_far.reported and now - so_far.reported_at < REMINDER:
         return so_far, WaitVerdict(False)
-    return so_far._replace(reported=state, reported_at=now), WaitVerdict(False, line=f"{state} (waiting for {waited})")
+    return so_far._replace(reported=state, reported_at=now), WaitVerdict(
+        False, line=f"{state} (waited {waited} so far)"
+    )
 
 
 def _named(seen: Busy) -> str:

@@ -89,7 +89,7 @@ def test_cancelling_a_run_gives_its_quota_to_the_next(env: Environment) -> None:
         "a10: 2 of 2 used; cannot borrow",
         f"now held by {first} of vision (2 GPUs",
         "the nodes have room for 0 of 2 workers now",
-        "0 of 1 GPUs free, a pod needs 1",
+        "0 of 1 GPUs free, each pod needs 1",
     ):
         assert part in why
     logs = env.modelyard("job", "logs", "dev", second, check=False)

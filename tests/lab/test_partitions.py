@@ -97,7 +97,7 @@ def test_pods_grow_to_idle_gpus_until_another_pod_waits(env: Environment) -> Non
     assert env.lab.request("POST", "/api/v1/nodes", whole).status == 201
     grows = {"workers": 2, "cpu": 1, "memory": "2Gi", "grow": True}
     config(env, resources=[{"name": "chat", "type": "serving", "partition": "small", "slice": "1g.10gb", **grows}])
-    free = "2 × a100-80gb are free or its own, for its 2 pods, and no other pod waits for one"
+    free = "its 2 pods need 2 × a100-80gb, and 2 are free or in use by it; no other pod waits for one"
     idle = f"resource chat gets whole GPUs: {free}"
 
     def notes() -> list[str]:
@@ -127,7 +127,8 @@ def test_pods_grow_to_idle_gpus_until_another_pod_waits(env: Environment) -> Non
     env.lab.wait("its pods on slices", lambda: _homes(env) == ["sliced", "sliced"])
     train = "/api/v1/namespaces/default/pods/train"
     env.lab.wait("the other pod", lambda: env.lab.request("GET", train).body["spec"].get("nodeName") == "whole")
-    one_free = ["resource chat gets slice 1g.10gb of partition small: 1 × a100-80gb is free or its own, for its 2 pods"]
+    needs = "its 2 pods need 2 × a100-80gb, and 1 is free or in use by it"
+    one_free = [f"resource chat gets slice 1g.10gb of partition small: {needs}"]
     assert notes() == one_free
     assert env.plan().changed == ()
     env.modelyard("record", "dev")

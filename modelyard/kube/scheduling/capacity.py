@@ -192,7 +192,7 @@ def on_node(
 
 def shortage(resource: str, free: str, have: str, wanted: Fraction) -> str:
     """Describes nodes that have too little of a resource left, out of their total."""
-    return f"{free} of {have} {word_of(resource)} free, a pod needs {amount(resource, wanted)}"
+    return f"{free} of {have} {word_of(resource)} free, each pod needs {amount(resource, wanted)}"
 
 
 _WORDS = {GPU_RESOURCE: "GPUs", "cpu": "CPU"}

@@ -236,8 +236,8 @@ def _named(
     """Yields evidence if a component label, or else a name, has a word of each list."""
     component = {key: value for key, value in seen.labels.items() if key.rpartition("/")[2] in ("component", "role")}
     named = [(f"label {key}: {value}", value) for key, value in sorted(component.items())]
-    names = (seen.place.group or seen.place.name, str(container.get("name", "")))
-    named += [(f"name {name}", name) for name in dict.fromkeys(names) if name]
+    name, of_container = seen.place.group or seen.place.name, str(container.get("name", ""))
+    named += [(f"name {name}", name), (f"container {of_container}", of_container)]
     for words, text in named:
         tokens = _tokens(text, "-._")
         if tokens.intersection(first) and (not second or tokens.intersection(second)):

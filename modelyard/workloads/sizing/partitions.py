@@ -13,7 +13,7 @@ from modelyard.stack.names import instead
 from modelyard.stack.pool import Partition
 from modelyard.stack.words import listed
 from modelyard.workloads.sizing.resources import Sized
-from modelyard.workloads.sizing.sources import count
+from modelyard.workloads.sizing.sources import amount, count
 
 
 def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
@@ -131,7 +131,8 @@ def _memory(stack: Stack, where: StackPath, one: Sized, part: Slice) -> Iterator
         return
     jobs = ", ".join(job.name for job, found in one.jobs if found.need.gpu_memory)
     detail = f"jobs: {jobs}; modelyard size {stack.name} {one.resource.name} shows the calculation"
-    words = f"the jobs of resource {one.resource.name} need {count(Fraction(needed, GB))} GB of GPU memory"
+    words = f"the jobs of resource {one.resource.name} need {amount(needed)} ({_gb(needed)}) of GPU memory"
+    what = "a slice" if part.profile is None else f"slice {part.profile.name}"
     if needed > have:
         # A need that rests on assumptions is no proof.
         known = not any(found.assumptions for _, found in one.jobs if found.need.gpu_memory)
@@ -140,7 +141,7 @@ def _memory(stack: Stack, where: StackPath, one: Sized, part: Slice) -> Iterator
             "PAR014",
             Severity.ERROR if known else Severity.WARNING,
             (*where, "slice" if one.resource.slice else "partition"),
-            f"{words}, but a slice of partition {partition.name} has {count(have / GB)}",
+            f"{words}, but {what} of partition {partition.name} has {_gb(have)}",
             remedies.get(partition.mode, "use a GPU with more memory, or several whole GPUs"),
             detail=detail,
         )
@@ -149,7 +150,11 @@ def _memory(stack: Stack, where: StackPath, one: Sized, part: Slice) -> Iterator
             "PAR014",
             Severity.WARNING,
             (*where, "partition"),
-            f"{words}, and {partition.replicas} pods of partition {partition.name} share {count(have / GB)}",
+            f"{words}, and {partition.replicas} pods of partition {partition.name} share {_gb(have)}",
             "set fewer replicas, or let the pods use less memory; time-slicing does not limit it",
             detail=detail,
         )
+
+
+def _gb(memory: Fraction | int) -> str:
+    return f"{count(Fraction(round(Fraction(memory, GB) * 10), 10))} GB"

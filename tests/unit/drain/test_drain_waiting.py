@@ -78,9 +78,9 @@ def test_a_long_wait_is_reported_every_ten_minutes() -> None:
     world = World([BUSY] * 500 + [IDLE])
     world.wait(RAY._replace(limit=10000))
     assert [line.rpartition("(")[2] for line in world.lines[:3]] == [
-        "waiting for 0s)",
-        "waiting for 10m)",
-        "waiting for 20m)",
+        "waited 0s so far)",
+        "waited 10m so far)",
+        "waited 20m so far)",
     ]
 
 

@@ -151,7 +151,7 @@ def test_an_unreachable_cluster_is_named_in_its_error(urn: str, cluster: str) ->
 
 
 def test_a_wait_for_running_jobs_is_shown() -> None:
-    told = "draining Ray: 1 running job: raysubmit_1 (train) (waiting for 10m)"
+    told = "draining Ray: 1 running job: raysubmit_1 (train) (waited 10m so far)"
     lines, _ = said(diagnostic("info#err", f"{told}\n", None), diagnostic("info", "something else", None))
     assert lines == [told]
 

@@ -26,9 +26,9 @@ def codes(plan: Any) -> set[str]:
     ("section", "changes", "target", "words"),
     [
         ("model_service", {"replicas": 100_000_000}, SERVICE, "needs 100000000 pods"),
-        ("model_service", {"cpu": "500"}, SERVICE, "a pod needs 500"),
-        ("model_service", {"memory": "5Ti"}, SERVICE, "a pod needs 5Ti"),
-        ("ray_head", {"cpu": "500"}, "deployment-ray-head", "a pod needs 500"),
+        ("model_service", {"cpu": "500"}, SERVICE, "each pod needs 500"),
+        ("model_service", {"memory": "5Ti"}, SERVICE, "each pod needs 5Ti"),
+        ("ray_head", {"cpu": "500"}, "deployment-ray-head", "each pod needs 500"),
     ],
 )
 def test_cpu_workloads_that_no_node_can_hold_are_an_error(

@@ -79,9 +79,9 @@ def decided(made: Any) -> tuple[Resource, str]:
 
 
 WHOLE = CHAT._replace(partition=None, slice=None, grow=False, gpus=1)
-ENOUGH = "whole GPUs: 2 × a100-80gb are free or its own, for its 2 pods, and no other pod waits for one"
-ONE = "slice 1g.10gb of partition small: 1 × a100-80gb is free or its own, for its 2 pods"
-NONE = "slice 1g.10gb of partition small: 0 × a100-80gb are free or its own, for its 2 pods"
+ENOUGH = "whole GPUs: its 2 pods need 2 × a100-80gb, and 2 are free or in use by it; no other pod waits for one"
+ONE = "slice 1g.10gb of partition small: its 2 pods need 2 × a100-80gb, and 1 is free or in use by it"
+NONE = "slice 1g.10gb of partition small: its 2 pods need 2 × a100-80gb, and 0 are free or in use by it"
 SOMEBODY = "slice 1g.10gb of partition small: train-x of vision waits for a GPU"
 
 
@@ -153,7 +153,7 @@ def test_other_resources_do_not_grow(dev: Any, resource: Resource) -> None:
 def test_pods_that_an_autoscaler_may_add_need_gpus_too(dev: Any) -> None:
     scaled = CHAT._replace(workers=1, scale=Scale(3, cpu=70))
     resource, why = decided(site(dev, scaled))
-    assert (resource, "2 × a100-80gb" in why, "3 pods" in why) == (scaled, True, True)
+    assert (resource, "3 pods need 3 ×" in why, "2 are free" in why) == (scaled, True, True)
     assert decided(site(dev, scaled, nodes=[node(gpus=3)]))[0].partition is None
 
 
@@ -199,7 +199,7 @@ def test_the_quota_of_a_team_must_admit_whole_gpus(dev: Any) -> None:
     assert reason(slices, TeamQuota("big", gpus=1), TeamQuota("a10", gpus=8)) == some
     busy = {"nodes": [node(gpus=8)], "pods": [held(1, ("vision", "train")), held(1, ("speech", "train"))]}
     assert reason(slices, TeamQuota("big", gpus=2), **busy) == some
-    assert reason(slices, TeamQuota("big", gpus=3), **busy).startswith("whole GPUs: 6 × a100-80gb are free")
+    assert reason(slices, TeamQuota("big", gpus=3), **busy) == ENOUGH.replace("and 2 are", "and 6 are")
     # Kueue sends the pods to nodes of the flavor.
     assert reason(slices, TeamQuota("big", gpus=2), labels={"zone": "a"}) == NONE
 
