@@ -101,7 +101,9 @@ def comparison(text: str) -> str:
         wrong = mistake(text, str(error))
         what = f"{wrong.words}; {wrong.remedy}" if wrong.remedy else wrong.words
         raise ArgumentTypeError(f"{text!r} is not PromQL: {what}") from error
-    if not (isinstance(tree, Binary) and tree.operator in COMPARISONS | SETS and not tree.returns_bool):
+    if isinstance(tree, Binary) and tree.returns_bool:
+        raise ArgumentTypeError(f"{text!r} returns a series even if the comparison is false; drop bool")
+    if not (isinstance(tree, Binary) and tree.operator in COMPARISONS | SETS):
         raise ArgumentTypeError(f"{text!r} is not a comparison such as max(my_error_ratio) < 0.01")
     return text
 

@@ -11,6 +11,7 @@ from modelyard.kube.scheduling.pods import replicas_of
 from modelyard.kube.state import SCALED_OBJECT, Scaler, annotations_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, dotted
+from modelyard.stack.words import listed
 from modelyard.workloads.facts.jobs import places_of_deployments
 from modelyard.workloads.training import BACKENDS, backend_of
 
@@ -260,9 +261,9 @@ def check_scalers(targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> I
             yield Finding(
                 "OWN002",
                 Severity.ERROR,
-                f"{' and '.join(found)} {'sets' if len(found) == 1 else 'set'} spec.replicas of {target.name}",
+                f"{listed(found, 'and')} {'sets' if len(found) == 1 else 'set'} spec.replicas of {target.name}",
                 target=target.name,
                 field="spec.replicas",
-                detail=f"modelyard and {' and '.join(found)} would keep overwriting each other",
+                detail=f"{listed(('modelyard', *found), 'and')} would keep overwriting each other",
                 remedy="drop the patch or its parameter, or delete the autoscaler first",
             )

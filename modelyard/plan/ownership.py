@@ -17,6 +17,7 @@ from modelyard.kube.merge.managed import ownership
 from modelyard.kube.state import ClusterState, annotations_of
 from modelyard.names import FIELD_MANAGER, STACK_NOTE
 from modelyard.plan.values import FieldChange
+from modelyard.stack.words import listed
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
@@ -149,10 +150,10 @@ def _lost(change: FieldChange) -> str:
 def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collection[str]) -> Finding:
     owners = tuple(owners)
     who = sorted({owner.manager for owner in owners})
-    names = " and ".join(who)
+    names = listed(who, "and") if who else ""
     natures = {kind: sorted({one.manager for one in owners if nature(one, installers) == kind}) for kind in _NATURES}
     if controllers := natures["controller"]:
-        writers = " and ".join(controllers)
+        writers = listed(controllers, "and")
         one = writers if len(controllers) == 1 else "one of them"
         return Finding(
             CONTESTED,
@@ -160,29 +161,34 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             f"{writers} keeps writing {field}" if len(controllers) == 1 else f"{writers} keep writing {field}",
             target=target,
             field=field,
-            detail=f"modelyard and {writers} would keep overwriting each other",
+            detail=f"{listed(('modelyard', *controllers), 'and')} would keep overwriting each other",
             remedy=f"drop the patch or its parameter; if {one} is an installer, or a controller that you have "
             "removed, list it under platform.installers",
         )
     if programs := natures["program"]:
+        single = len(programs) == 1
         return Finding(
             CONTESTED,
             Severity.WARNING,
-            f"{' and '.join(programs)} may keep writing {field}",
+            f"{listed(programs, 'and')} may keep writing {field}",
             target=target,
             field=field,
-            detail="a library's default name, perhaps of a controller, which would overwrite modelyard's values",
-            remedy="if it is a controller, leave the field to it; if it is a script, list it under platform.installers",
+            detail=f"{'a default name' if single else 'default names'} of libraries, perhaps used by a controller, "
+            "which would overwrite modelyard's values",
+            remedy="if it is a controller, drop the patch or its parameter; if it is a script, list it under "
+            "platform.installers"
+            if single
+            else "if one is a controller, drop the patch or its parameter; list scripts under platform.installers",
         )
     if tools := [name for name in who if name.lower().startswith(GITOPS)]:
         return Finding(
             SYNCED,
             Severity.WARNING,
-            f"{' and '.join(tools)} {'owns' if len(tools) == 1 else 'own'} {field} and will write it again at "
+            f"{listed(tools, 'and')} {'owns' if len(tools) == 1 else 'own'} {field} and will write it again at "
             f"{'its' if len(tools) == 1 else 'their'} next sync",
             target=target,
             field=field,
-            remedy=f"configure {' and '.join(tools)} to ignore the fields that modelyard sets, or change them at "
+            remedy=f"configure {listed(tools, 'and')} to ignore the fields that modelyard sets, or change them at "
             "the source",
         )
     return Finding(
@@ -191,7 +197,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         f"{_taking(field)}{names}",
         target=target,
         field=field,
-        remedy=f"no action needed; a later apply by {names} conflicts or resets the value",
+        remedy=f"no action needed; a later write by {names} conflicts or resets the value",
     )
 
 

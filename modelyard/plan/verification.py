@@ -57,7 +57,10 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
             found = f"it differs from the stack file in {plural(len(target.changes), 'field')}"
             if target.action in ("create", "delete"):
                 found = "it does not exist" if target.action == "create" else "it still exists"
-            remedy = f"for the change: modelyard plan {plan.stack} --live; for its author: modelyard drift {plan.stack}"
+            remedy = (
+                f"modelyard plan {plan.stack} --live shows the differences, modelyard apply {plan.stack} applies them; "
+                f"after an apply, modelyard drift {plan.stack} shows who changed what"
+            )
             yield VerifyCheck(kind="change", subject=target.name, state="failed", found=found, remedy=remedy)
         else:
             yield VerifyCheck(kind="change", subject=target.name, state="ok", found="")

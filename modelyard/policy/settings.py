@@ -139,7 +139,8 @@ def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator
         yield _error("POL006", summary, remedy), (code, "level")
     elif choice.params:
         names = listed(sorted(choice.params), "and")
-        yield _error("POL002", f"{code} has no parameters: {plain(names)}", "drop params"), (code, "params")
+        unknown = "unknown parameter" if len(choice.params) == 1 else "unknown parameters"
+        yield _error("POL002", f"{unknown} {plain(names)}: {code} has no parameters", "drop params"), (code, "params")
 
 
 def _error(code: str, summary: str, remedy: str) -> Finding:

@@ -20,7 +20,7 @@ def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]
     """The stages in order, and below them the most that a run holds."""
     lines = [f"{style.bold(safe(shown.name))} of {safe(stack)}: {plural(len(shown.stages), 'stage')}", ""]
     rows = [row for one in shown.stages for row in _rows(one)]
-    lines += table(rows, ("STAGE", "RUNS", "PODS", "CPU", "MEMORY", "GPUS", "LIMIT", "AFTER"), style)
+    lines += table(rows, ("STAGE", "RUNS", "PODS", "CPU/POD", "MEMORY/POD", "GPUS/POD", "LIMIT", "AFTER"), style)
     if shown.most_gpus:
         by = " beside ".join(shown.most_by)
         hours = f"{shown.gpu_seconds / 3600:.1f}".removesuffix(".0")

@@ -7,7 +7,7 @@ from typing import Final
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Stack
 from modelyard.stack.shape import field_of
-from modelyard.stack.words import did_you_mean, few
+from modelyard.stack.words import did_you_mean, few, listed
 
 MANY: Final = 8
 """Maximum number of names that a remedy lists."""
@@ -56,6 +56,8 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
     """
     # Of two equally near names the first wins; a set would have a different first name in each run.
     names = sorted(set(known))
+    if len(name) > 1 and (longer := [one for one in names if one.casefold().startswith(name.casefold())]):
+        return f"did you mean {listed(longer[:3])}?"
     if meant := did_you_mean(name, names):
         return meant
     return f"known {kind}: {few(names, MANY)}" if names else f"the stack has no {kind} yet; add one to its stack file"

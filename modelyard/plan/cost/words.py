@@ -142,7 +142,7 @@ def short_cost(cost: StackCost) -> str:
     """A whole plan on one line: ``costs USD 2.58/h, USD 1.29/h more (list price 2026-07-20); 48 GPU-hours a day``."""
     will, lacks, delta = cost.after.usd, _lacks(cost.after), cost.delta.usd
     reasons = few(
-        sorted({target.unknown for target in cost.targets if target.unknown and target.usd[1] is None}), 2, "; "
+        sorted({target.unknown for target in cost.targets if target.unknown and target.usd[1] is None}), 2, " and "
     )
     why = f": {reasons}" if reasons else ""
     source = f" ({origin(cost.prices)})" if cost.prices else ""

@@ -203,7 +203,7 @@ def _part(
     if len(found) != 1:
         place = f"flavor {flavor.name}" if flavor.name else "the stack's GPU"
         if found:
-            problems.append(NotebookProblem(f"{place} has several slices", " or ".join(one for one, _ in found)))
+            problems.append(NotebookProblem(f"{place} has several slices", f"use {listed([one for one, _ in found])}"))
         else:
             named = (("partition", choice.partition), ("slice", choice.slice))
             asked = " with ".join(f"{what} {name}" for what, name in named if name)

@@ -106,8 +106,13 @@ def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
             borrowed = f", {quota.borrowed} of them borrowed" if quota.borrowed else ""
             if quota.borrow is None:
                 more = "may borrow free quota of its cohort"
+            elif not quota.borrow:
+                more = "cannot borrow"
             else:
-                more = f"may borrow {max(0, quota.borrow - quota.borrowed)} more" if quota.borrow else "cannot borrow"
+                # In a tree of cohorts, more can be lent than the members show.
+                nested = known.queues.nested(work.queue or "")
+                limit = quota.borrow if nested else _most(quota, work, known) - quota.nominal
+                more = f"may borrow {max(0, limit - quota.borrowed)} more"
             yield f"{quota.flavor}: {quota.used} of {quota.nominal} used{borrowed}; {more}"
 
 
@@ -143,7 +148,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
         held = _holds(holders[order[0]], known)
         where = "cohort" if len(cohort) > 1 else "queue"
         diagnosis.helps.append(
-            f"the next {run.noun} starts when one that runs ends: they hold the quota of its {where} ({held})"
+            f"the next {run.noun} starts when a running one ends: the run itself holds its {where}'s quota ({held})"
         )
     elif order:
         diagnosis.helps.append(

@@ -112,7 +112,7 @@ def _given_up(run: Run, diagnosis: DiagnosisBuilder) -> None:
     leader, held = run.leader, run.count("held")
     if not held or (leader is not None and not leader.over):
         return
-    end = "is gone" if leader is None else str(leader.state)
+    end = "is gone" if leader is None else "has ended" if leader.state == "succeeded" else str(leader.state)
     stages = "they" if held == len(run.stages) else plural(held, "stage")
     diagnosis.cause(
         "queue", f"the Job that starts its stages {end}, so {stages} cannot start", leader.message if leader else None
