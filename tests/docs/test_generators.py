@@ -28,7 +28,7 @@ def severities(doc_script: Script) -> Callable[..., dict[str, tuple[str, ...]]]:
         ),
         ('UNREADABLE = "GPU001"\nFinding(UNREADABLE, Severity.ERROR, "x")', ("error",)),
         ('def _wrong(code): return Finding(code, Severity.ADVICE, "x")\n_wrong("GPU001")', ("advice",)),
-        ('Problem("GPU001", "x", harmless=True)\nMistake((), "GPU001", "y")', ("error", "warning")),
+        ('TextProblem("GPU001", "x", harmless=True)\nMistake((), "GPU001", "y")', ("error", "warning")),
         ('Problem("GPU001", Severity.ADVICE, "x")', ("advice",)),
         ('TABLE = {1: ("GPU001", Severity.ERROR), 2: ("GPU001", Severity.WARNING)}', ("error", "warning")),
         ('known("GPU001")', ()),
