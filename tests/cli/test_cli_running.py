@@ -153,14 +153,14 @@ import sys
 from argparse import Namespace
 from modelyard.cli.running import run_engine
 from modelyard.cli.streams import Heedless
-from modelyard.engine.automation import Outcome
+from modelyard.engine.automation import EngineOutcome
 
 sys.stderr = Heedless(sys.stderr)
 
 def run(report, stopping):
     for number in range(1000):
         report(f"line {number}")
-    return Outcome("succeeded", {}, {})
+    return EngineOutcome("succeeded", {}, {})
 
 sys.exit(run_engine("dev", Namespace(json=True), run, total=0))
 """

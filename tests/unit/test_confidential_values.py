@@ -58,11 +58,11 @@ def test_only_reviewed_modules_reveal_values() -> None:
 PRINTING = ("modelyard.report", "modelyard.cli")
 """Packages whose functions receive the values that are shown."""
 HIDDEN_WHERE_MADE = {
-    "modelyard.engine.automation.Outcome.outputs": "the engine's progress leaves out secret outputs",
+    "modelyard.engine.automation.EngineOutcome.outputs": "the engine's progress leaves out secret outputs",
     "modelyard.plan.drift.FieldDrift.applied": "hidden_change, hidden_field",
     "modelyard.plan.drift.FieldDrift.live": "hidden_change",
     "modelyard.plan.trace.Setting.value": "hidden_field",
-    "modelyard.plan.trace.Source.value": "hidden_at",
+    "modelyard.plan.trace.ParameterSource.value": "hidden_at",
     "modelyard.plan.trace.Trace.after": "hidden_change",
     "modelyard.plan.trace.Trace.before": "hidden_change",
     "modelyard.plan.undo.entries.Entry.before": "hidden_change",
@@ -70,9 +70,9 @@ HIDDEN_WHERE_MADE = {
     "modelyard.plan.values.FieldChange.after": "hidden_change",
     "modelyard.plan.values.FieldChange.before": "hidden_change",
     "modelyard.preview.matrix.Column.fields": "hidden_field; of the value itself a digest with a random key",
-    "modelyard.preview.matrix.Row.values": "from Column.fields",
-    "modelyard.report.fields.Item.after": "from FieldChange",
-    "modelyard.report.fields.Item.before": "from FieldChange",
+    "modelyard.preview.matrix.MatrixRow.values": "from Column.fields",
+    "modelyard.report.fields.FieldItem.after": "from FieldChange",
+    "modelyard.report.fields.FieldItem.before": "from FieldChange",
 }
 """Fields of any type, and what hides their values."""
 STACK_FILE = ("modelyard.stack.config.PatchChoice.params", "modelyard.stack.config.RuleChoice.params")
