@@ -261,7 +261,7 @@ def test_the_state_of_a_run_follows_its_stages(env: Environment) -> None:
     env.lab.wait("the end", lambda: env.lab.request("GET", leader).body["status"].get("succeeded") == 1)
     assert [listed_run(env, run)[key] for key in ("state", "team")] == ["held", "vision"]
     (cause,) = json.loads(env.modelyard("job", "why", "dev", run, "--json").stdout)["causes"]
-    assert (cause["about"], "succeeded," in cause["summary"].split()) == ("queue", True)
+    assert (cause["about"], "ended," in cause["summary"].split()) == ("queue", True)
 
     # The stage is queued some seconds after the submission.
     env.lab.wait("the holder", lambda: listed_run(env, holder)["state"] == "running")
