@@ -77,7 +77,7 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
     if stack is not None:
         need_context(stack)
     today = date.today()
-    waits = not (args.no_drain or drain_is_off())
+    waits = _waits(args)
     with judging(root, args) as by:
         planned = plan_one(root, path, today, live=True, waits=waits)
         if args.verbose:
@@ -96,6 +96,11 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
     if asks:
         need_yes(f"Apply to {safe(plan.stack)}? ")
     return plan
+
+
+def _waits(args: Namespace) -> bool:
+    """Whether the apply waits for running jobs."""
+    return not (args.no_drain or drain_is_off())
 
 
 def _approved(args: Namespace) -> "Plan | None":
@@ -124,7 +129,7 @@ def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
     from modelyard.report.terminal import plan_text
 
     lines = plan_text(plan, style_for(args, stream), next_step=False)
-    if plan.drains and (args.no_drain or drain_is_off()):
+    if plan.drains and not _waits(args):
         why = "--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set"
         lines.append(f"does not wait for running jobs ({why})")
     return lines

@@ -157,4 +157,4 @@ def _memory(stack: Stack, where: StackPath, one: Sized, part: Slice) -> Iterator
 
 
 def _gb(memory: Fraction | int) -> str:
-    return f"{count(Fraction(round(Fraction(memory, GB) * 10), 10))} GB"
+    return f"{count(Fraction(memory, GB))} GB"

@@ -378,19 +378,20 @@ def test_only_time_slicing_can_give_a_pod_several_shares(dev: Any, partition: Pa
         (
             CHAT._replace(partition="even"),
             "3G",
-            "the jobs of resource chat need 6.2 GiB (6.7 GB) of GPU memory, but a slice of partition even has 6 GB",
+            "the jobs of resource chat need 6.2 GiB (6.667 GB) of GPU memory, but a slice of partition even has 6 GB",
         ),
         (
             CHAT._replace(partition="small", slice="1g.10gb"),
             "7G",
-            "the jobs of resource chat need 14.5 GiB (15.6 GB) of GPU memory, "
+            "the jobs of resource chat need 14.5 GiB (15.556 GB) of GPU memory, "
             "but slice 1g.10gb of partition small has 10 GB",
         ),
         (CHAT._replace(partition="small", slice="3g.40gb"), "7G", None),
         (
             CHAT,
             "3G",
-            "the jobs of resource chat need 6.2 GiB (6.7 GB) of GPU memory, and 4 pods of partition shared share 24 GB",
+            "the jobs of resource chat need 6.2 GiB (6.667 GB) of GPU memory, "
+            "and 4 pods of partition shared share 24 GB",
         ),
         (CHAT, "2G", None),
     ],
