@@ -56,7 +56,9 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
     """
     # Of two equally near names the first wins; a set would have a different first name in each run.
     names = sorted(set(known))
-    if len(name) > 1 and (longer := [one for one in names if one.casefold().startswith(name.casefold())]):
+    start = name.casefold()
+    longer = [one for one in names if one.casefold().startswith(start)] if len(name) > 1 else []
+    if longer and all(one.casefold() != start for one in longer):
         return f"did you mean {listed(longer[:3])}?"
     if meant := did_you_mean(name, names):
         return meant
